@@ -189,7 +189,7 @@ fn config(fields: &mut Fields<'_>) -> Result<Config, String> {
         .with_drain(fields.millis("drain")?)
         .map_err(refused)?;
     let config = config
-        .kill_margin(fields.millis("kill_margin")?)
+        .with_kill_margin(fields.millis("kill_margin")?)
         .map_err(refused)?;
     let (first, max) = (fields.millis("backoff")?, fields.millis("backoff_max")?);
     let config = config.with_backoff(first, max).map_err(refused)?;
@@ -197,7 +197,7 @@ fn config(fields: &mut Fields<'_>) -> Result<Config, String> {
         .with_healthy(fields.millis("healthy")?)
         .map_err(refused)?;
     config
-        .crash_limit(fields.take("crash_limit")?)
+        .with_crash_limit(fields.take("crash_limit")?)
         .map_err(refused)
 }
 
