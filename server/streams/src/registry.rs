@@ -1,0 +1,280 @@
+//! The streams that a worker holds, and the fan-out over them.
+//!
+//! Owns keys, places and the worker's position in the log. Refuses to know sockets: a closure writes,
+//! and a list tells the host which streams need something of it.
+//! Invariant: a key names one stream for ever; a key of a removed stream names none.
+
+use crate::chunk::Chunk;
+use crate::end::{self, GapReason};
+use crate::stream::{Fate, Now, Stream, Wrote};
+use m0_framelog::{FrameId, FrameLog, Next, Reader, Replay};
+
+/// Names a stream of this worker. Never used again for another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key {
+    place: u32,
+    generation: u32,
+}
+
+impl Key {
+    /// A small number that no other held stream has now: the place for what the host keeps beside it.
+    pub fn index(self) -> usize {
+        self.place as usize
+    }
+}
+
+/// What the worker holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Totals {
+    /// Streams held.
+    pub streams: usize,
+    /// Bytes that wait in all outboxes.
+    pub outbox_bytes: usize,
+}
+
+#[derive(Debug)]
+struct Place {
+    generation: u32,
+    stream: Option<Stream>,
+}
+
+/// What a turn of [`Registry::deliver_next`] found in the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Delivered {
+    /// This frame went to every stream that wanted it.
+    Frame(FrameId),
+    /// Nothing new is published.
+    Empty,
+    /// The worker was overtaken by the log: live streams were told of the gap and end.
+    Lapped {
+        /// Frames that this worker will never see.
+        missed: u64,
+    },
+}
+
+/// The worker's streams and its place in the frame log.
+pub struct Registry<'a> {
+    log: FrameLog<'a>,
+    /// Stands at the frame that the worker delivers next.
+    live: Reader<'a>,
+    text: Vec<u8>,
+    places: Vec<Place>,
+    free: Vec<u32>,
+    held: usize,
+    max_streams: usize,
+    budget: usize,
+    heartbeat: Chunk,
+}
+
+/// The worker holds as many streams as it may: answer 503 with `Retry-After`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Full;
+
+impl<'a> Registry<'a> {
+    /// A registry of a worker that delivers what is published from now on. `budget` is bytes per stream.
+    #[must_use]
+    pub fn new(log: FrameLog<'a>, max_streams: usize, budget: usize) -> Self {
+        Self {
+            log,
+            live: Reader::at_tail(log),
+            text: Vec::new(),
+            places: Vec::new(),
+            free: Vec::new(),
+            held: 0,
+            max_streams,
+            budget,
+            heartbeat: Chunk::encode(end::HEARTBEAT),
+        }
+    }
+
+    /// Whether another stream may be held: ask before the head is written.
+    pub fn has_room(&self) -> bool {
+        self.held < self.max_streams
+    }
+
+    /// Holds a stream whose head is out; `plan` is what [`m0_framelog::plan`] said. Call
+    /// [`pump`](Self::pump) next: a replay or a reset has something to write.
+    pub fn insert(&mut self, plan: Replay, http10: bool, now_ms: u64) -> Result<Key, Full> {
+        if !self.has_room() {
+            return Err(Full);
+        }
+        let stream = Stream::join(plan, http10, self.now(now_ms));
+        let place = if let Some(place) = self.free.pop() {
+            place
+        } else {
+            self.places.push(Place {
+                generation: 0,
+                stream: None,
+            });
+            (self.places.len() - 1) as u32
+        };
+        let slot = &mut self.places[place as usize];
+        slot.stream = Some(stream);
+        self.held += 1;
+        Ok(Key {
+            place,
+            generation: slot.generation,
+        })
+    }
+
+    /// Lets a stream go; `None` if it went before.
+    pub fn remove(&mut self, key: Key) -> Option<Stream> {
+        let slot = self.places.get_mut(key.place as usize)?;
+        if slot.generation != key.generation {
+            return None;
+        }
+        let stream = slot.stream.take()?;
+        self.held -= 1;
+        // A place whose generations are used up is never filled again.
+        if let Some(generation) = slot.generation.checked_add(1) {
+            slot.generation = generation;
+            self.free.push(key.place);
+        }
+        Some(stream)
+    }
+
+    /// The stream of a key.
+    pub fn get(&self, key: Key) -> Option<&Stream> {
+        let slot = self.places.get(key.place as usize)?;
+        (slot.generation == key.generation).then_some(slot.stream.as_ref())?
+    }
+
+    fn get_mut(&mut self, key: Key) -> Option<&mut Stream> {
+        let slot = self.places.get_mut(key.place as usize)?;
+        (slot.generation == key.generation).then_some(slot.stream.as_mut())?
+    }
+
+    /// Takes the next frame from the log and gives it to every stream; call it until it says
+    /// [`Delivered::Empty`]. `write` writes without waiting; `changes` gets the streams that are now
+    /// blocked, finished or gone (it is not cleared).
+    pub fn deliver_next(
+        &mut self,
+        now_ms: u64,
+        changes: &mut Vec<(Key, Fate)>,
+        mut write: impl FnMut(Key, &[u8]) -> Wrote,
+    ) -> Delivered {
+        match self.live.next(&mut self.text) {
+            Next::Empty => Delivered::Empty,
+            // A frame without text would be the last chunk. It counts, and there is nothing to send.
+            Next::Frame(id) if self.text.is_empty() => {
+                self.each(changes, |_, stream| stream.skip(id.seq));
+                Delivered::Frame(id)
+            }
+            Next::Frame(id) => {
+                let frame = Chunk::encode(&self.text);
+                let now = self.now(now_ms);
+                self.each(changes, |key, stream| {
+                    stream.deliver(id.seq, &frame, now, |bytes| write(key, bytes))
+                });
+                Delivered::Frame(id)
+            }
+            Next::Lapped { missed, .. } => {
+                let now = self.now(now_ms);
+                self.each(changes, |key, stream| {
+                    if stream.next() < now.live_next && !stream.is_catching_up() {
+                        stream.end_with_gap(GapReason::Lapped);
+                    }
+                    stream.pump(now, |bytes| write(key, bytes))
+                });
+                Delivered::Lapped { missed }
+            }
+        }
+    }
+
+    /// Sends a heartbeat on every stream that was silent for `interval_ms`.
+    pub fn heartbeats(
+        &mut self,
+        interval_ms: u64,
+        now_ms: u64,
+        changes: &mut Vec<(Key, Fate)>,
+        mut write: impl FnMut(Key, &[u8]) -> Wrote,
+    ) {
+        let now = self.now(now_ms);
+        let beat = self.heartbeat.clone();
+        self.each(changes, |key, stream| {
+            stream
+                .heartbeat(&beat, interval_ms, now, |bytes| write(key, bytes))
+                .unwrap_or(Fate::Clear)
+        });
+    }
+
+    /// Tells every stream that the worker drains. `retry_ms` gives each its own wait (with jitter).
+    pub fn drain(
+        &mut self,
+        now_ms: u64,
+        mut retry_ms: impl FnMut(Key) -> u64,
+        changes: &mut Vec<(Key, Fate)>,
+        mut write: impl FnMut(Key, &[u8]) -> Wrote,
+    ) {
+        let now = self.now(now_ms);
+        self.each(changes, |key, stream| {
+            stream.end_with_drain(retry_ms(key));
+            stream.pump(now, |bytes| write(key, bytes))
+        });
+    }
+
+    /// Writes what waits for one stream, after its join and whenever its socket can take more.
+    pub fn pump(&mut self, key: Key, now_ms: u64, write: impl FnMut(&[u8]) -> Wrote) -> Fate {
+        let now = self.now(now_ms);
+        self.get_mut(key)
+            .map_or(Fate::Gone, |stream| stream.pump(now, write))
+    }
+
+    /// The frame that the worker delivers next.
+    pub fn live_next(&self) -> u64 {
+        self.live.position()
+    }
+
+    /// The frame log, for [`m0_framelog::plan`].
+    pub fn log(&self) -> FrameLog<'a> {
+        self.log
+    }
+
+    /// Streams held.
+    pub fn len(&self) -> usize {
+        self.held
+    }
+
+    /// Whether none is held.
+    pub fn is_empty(&self) -> bool {
+        self.held == 0
+    }
+
+    /// What is held, by a walk over all streams.
+    pub fn totals(&self) -> Totals {
+        let streams = self.places.iter().filter_map(|place| place.stream.as_ref());
+        streams.fold(Totals::default(), |sum, stream| Totals {
+            streams: sum.streams + 1,
+            outbox_bytes: sum.outbox_bytes + stream.outbox().len_bytes(),
+        })
+    }
+
+    fn now(&self, ms: u64) -> Now<'a> {
+        Now {
+            log: self.log,
+            live_next: self.live.position(),
+            budget: self.budget,
+            ms,
+        }
+    }
+
+    fn each(
+        &mut self,
+        changes: &mut Vec<(Key, Fate)>,
+        mut act: impl FnMut(Key, &mut Stream) -> Fate,
+    ) {
+        for (place, slot) in self.places.iter_mut().enumerate() {
+            let Some(stream) = &mut slot.stream else {
+                continue;
+            };
+            let key = Key {
+                place: place as u32,
+                generation: slot.generation,
+            };
+            match act(key, stream) {
+                Fate::Clear => {}
+                fate => changes.push((key, fate)),
+            }
+        }
+    }
+}
