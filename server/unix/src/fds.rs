@@ -14,6 +14,8 @@ use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, FdFlag, OFlag, fcntl};
 use nix::unistd::{dup2_stderr, dup2_stdin, dup2_stdout, read, write};
 
+use crate::failed::During;
+
 /// Opens `/dev/null` on each of the descriptors 0, 1 and 2 that is closed.
 ///
 /// Without it the next socket would become "standard error" and a log line would go to a client. Call it before
@@ -36,12 +38,13 @@ pub fn ensure_standard() -> io::Result<()> {
         let opened = OpenOptions::new()
             .read(true)
             .write(true)
-            .open("/dev/null")?;
+            .open("/dev/null")
+            .during("open /dev/null")?;
         std::fs::File::from(copy_above_standard(opened.as_fd())?)
     };
     for (open, duplicate) in standard {
         if !open {
-            duplicate(&null)?;
+            duplicate(&null).during("dup2")?;
         }
     }
     Ok(())
@@ -49,7 +52,7 @@ pub fn ensure_standard() -> io::Result<()> {
 
 /// A copy of `fd`, closed on exec, with a number of 3 or more.
 fn copy_above_standard(fd: BorrowedFd<'_>) -> io::Result<OwnedFd> {
-    let number = fcntl(fd, FcntlArg::F_DUPFD_CLOEXEC(3))?;
+    let number = fcntl(fd, FcntlArg::F_DUPFD_CLOEXEC(3)).during("fcntl(F_DUPFD_CLOEXEC)")?;
     // SAFETY: from_raw_fd needs an open descriptor that nobody else owns: fcntl(F_DUPFD_CLOEXEC) has just made this
     // number, its success is checked above, and the number was given to nobody else.
     Ok(unsafe { OwnedFd::from_raw_fd(number) })
@@ -71,14 +74,14 @@ fn is_open(fd: BorrowedFd<'_>) -> io::Result<bool> {
 pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     #[cfg(target_os = "linux")]
     {
-        Ok(nix::unistd::pipe2(OFlag::O_CLOEXEC | OFlag::O_NONBLOCK)?)
+        nix::unistd::pipe2(OFlag::O_CLOEXEC | OFlag::O_NONBLOCK).during("pipe2")
     }
     #[cfg(not(target_os = "linux"))]
     {
-        let (reader, writer) = nix::unistd::pipe()?;
+        let (reader, writer) = nix::unistd::pipe().during("pipe")?;
         for end in [&reader, &writer] {
-            fcntl(end, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC))?;
-            fcntl(end, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
+            close_on_exec(end)?;
+            fcntl(end, FcntlArg::F_SETFL(OFlag::O_NONBLOCK)).during("fcntl(F_SETFL)")?;
         }
         Ok((reader, writer))
     }
@@ -151,8 +154,14 @@ pub fn write_all_nonblocking(fd: impl AsFd, bytes: &[u8]) -> io::Result<()> {
 /// None for a descriptor that is open.
 pub fn keep_on_exec(fd: impl AsFd) -> io::Result<RawFd> {
     let fd = fd.as_fd();
-    fcntl(fd, FcntlArg::F_SETFD(FdFlag::empty()))?;
+    fcntl(fd, FcntlArg::F_SETFD(FdFlag::empty())).during("fcntl(F_SETFD)")?;
     Ok(fd.as_raw_fd())
+}
+
+/// The opposite of [`keep_on_exec`].
+pub(crate) fn close_on_exec(fd: impl AsFd) -> io::Result<()> {
+    fcntl(fd, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC)).during("fcntl(F_SETFD)")?;
+    Ok(())
 }
 
 /// Something to wake another process or thread by: rung any number of times, answered once (`eventfd(2)`).
@@ -170,7 +179,8 @@ impl Doorbell {
     /// `EMFILE`, `ENFILE`, `ENOMEM`.
     pub fn new() -> io::Result<Doorbell> {
         use nix::sys::eventfd::{EfdFlags, EventFd};
-        let event = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?;
+        let event = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)
+            .during("eventfd")?;
         Ok(Doorbell(OwnedFd::from(event)))
     }
 
@@ -210,7 +220,9 @@ impl Doorbell {
     /// # Errors
     /// `EMFILE`.
     pub fn try_clone(&self) -> io::Result<Doorbell> {
-        Ok(Doorbell(self.0.try_clone()?))
+        Ok(Doorbell(
+            self.0.try_clone().during("fcntl(F_DUPFD_CLOEXEC)")?,
+        ))
     }
 }
 
@@ -261,7 +273,7 @@ pub fn inherited_listeners() -> io::Result<Vec<OwnedFd>> {
     }
     let range = LISTEN_FDS_START..LISTEN_FDS_START + count;
     for fd in range.clone() {
-        check_listener(fd).map_err(|why| invalid(format!("inherited descriptor {fd}: {why}")))?;
+        check_inherited(fd).map_err(|why| invalid(format!("inherited descriptor {fd}: {why}")))?;
     }
     if ASKED.swap(true, Ordering::Relaxed) {
         return Err(io::Error::new(
@@ -271,28 +283,32 @@ pub fn inherited_listeners() -> io::Result<Vec<OwnedFd>> {
     }
     let mut listeners = Vec::new();
     for fd in range {
-        // SAFETY: from_raw_fd needs an open descriptor that nobody else owns. Open: `check_listener` found a listening
-        // socket at this number. Nobody else: LISTEN_PID is our pid, so the manager put it there for us before exec
-        // (the protocol of `sd_listen_fds(3)`), and `ASKED` lets only one call in this process take it.
+        // SAFETY: from_raw_fd needs an open descriptor that nobody else owns.
+        // - Open: `check_inherited` found a listening socket at this number.
+        // - Nobody else: it is not closed on exec, as that check saw, so it came over exec; what std and this crate
+        //   open in this process is always closed on exec. LISTEN_PID is our pid, so it was put there for this
+        //   process to own (the protocol of `sd_listen_fds(3)`), and `ASKED` lets one call in this process take it.
         let owned = unsafe { OwnedFd::from_raw_fd(fd) };
-        fcntl(&owned, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC))?;
+        close_on_exec(&owned)?;
         listeners.push(owned);
     }
     Ok(listeners)
 }
 
-/// Whether a listening stream socket is open at this number.
-fn check_listener(fd: RawFd) -> io::Result<()> {
+/// Whether a listening stream socket that came over exec is open at this number.
+fn check_inherited(fd: RawFd) -> io::Result<()> {
     // SAFETY: borrow_raw needs a number that is not -1 (it is 3 or more, by the caller's range) and that stays open
     // while borrowed: whoever has it open gave it to us to keep, and the borrow ends with this function. Were it closed
     // all the same, the calls below answer EBADF; they read and change nothing else.
     let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };
+    let flags = FdFlag::from_bits_retain(fcntl(borrowed, FcntlArg::F_GETFD)?);
+    let refused = |what| Err(io::Error::new(io::ErrorKind::InvalidData, what));
+    if flags.contains(FdFlag::FD_CLOEXEC) {
+        return refused("opened by this process, not inherited");
+    }
     let socket = socket2::SockRef::from(&borrowed);
     if socket.r#type()? != socket2::Type::STREAM || !socket.is_listener()? {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidData,
-            "not a listening stream socket",
-        ));
+        return refused("not a listening stream socket");
     }
     Ok(())
 }

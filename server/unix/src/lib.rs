@@ -9,6 +9,7 @@
 //! Linux is the target that is tested. Where another Unix needs another call, the module says so beside it.
 
 pub mod clock;
+pub mod failed;
 pub mod fds;
 pub mod fork;
 pub mod output;

@@ -16,6 +16,7 @@ use nix::sys::stat::{SFlag, fstat};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
+use crate::failed::During;
 use crate::fds::PIPE_BUF;
 
 /// What became of the bytes.
@@ -71,7 +72,7 @@ impl Output {
     /// # Errors
     /// As [`Output::stdout`].
     pub fn of(fd: BorrowedFd<'_>) -> io::Result<Output> {
-        let kind = SFlag::from_bits_truncate(fstat(fd)?.st_mode) & SFlag::S_IFMT;
+        let kind = SFlag::from_bits_truncate(fstat(fd).during("fstat")?.st_mode) & SFlag::S_IFMT;
         if (kind == SFlag::S_IFIFO || kind == SFlag::S_IFCHR)
             && let Ok(own) = open_anew(fd)
         {

@@ -12,6 +12,8 @@ use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
+use crate::failed::During;
+
 /// How a descriptor is watched for being readable. An error or a hang-up always counts as readable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Interest {
@@ -40,7 +42,9 @@ impl Poller {
     /// # Errors
     /// `EMFILE`, `ENFILE`, `ENOMEM`.
     pub fn new() -> io::Result<Poller> {
-        Ok(Poller(epoll::create(CreateFlags::CLOEXEC)?))
+        Ok(Poller(
+            epoll::create(CreateFlags::CLOEXEC).during("epoll_create")?,
+        ))
     }
 
     /// Watches `fd`; waits report it as `token`.
@@ -53,12 +57,7 @@ impl Poller {
             Interest::Edge => EventFlags::IN | EventFlags::ET,
             Interest::ExclusiveLevel => EventFlags::IN | EventFlags::EXCLUSIVE,
         };
-        Ok(epoll::add(
-            &self.0,
-            fd.as_fd(),
-            EventData::new_u64(token),
-            flags,
-        )?)
+        epoll::add(&self.0, fd.as_fd(), EventData::new_u64(token), flags).during("epoll_ctl(ADD)")
     }
 
     /// Stops watching `fd`.
@@ -66,28 +65,30 @@ impl Poller {
     /// # Errors
     /// `NotFound` when it is not watched.
     pub fn remove(&self, fd: impl AsFd) -> io::Result<()> {
-        Ok(epoll::delete(&self.0, fd.as_fd())?)
+        epoll::delete(&self.0, fd.as_fd()).during("epoll_ctl(DEL)")
     }
 
     /// Waits until something is readable or the time is over, and puts the tokens into `ready` (emptied first).
     ///
     /// `None` waits without end. A timeout is rounded up to whole milliseconds; only zero returns at once. A signal
-    /// handler that ran ends the wait with nothing ready.
+    /// (or SIGSTOP and SIGCONT, which interrupt this call too) neither shortens nor lengthens the wait.
     ///
     /// # Errors
     /// None that the manual page leaves possible for a poller that is open.
     pub fn wait(&self, timeout: Option<Duration>, ready: &mut Vec<u64>) -> io::Result<()> {
         ready.clear();
-        let timeout = timeout.map(timespec);
         let mut events = [const { MaybeUninit::<Event>::uninit() }; BATCH];
-        // rustix passes whole milliseconds to epoll_pwait(2), rounded up, which every kernel knows.
-        match epoll::wait(&self.0, &mut events, timeout.as_ref()) {
-            Ok((reported, _)) => {
-                ready.extend(reported.iter().map(|event| event.data.u64()));
-                Ok(())
+        let bound = Bound::new(timeout);
+        loop {
+            // rustix passes whole milliseconds to epoll_pwait(2), rounded up, which every kernel knows.
+            match epoll::wait(&self.0, &mut events, bound.left().as_ref()) {
+                Ok((reported, _)) => {
+                    ready.extend(reported.iter().map(|event| event.data.u64()));
+                    return Ok(());
+                }
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(errno.into()),
             }
-            Err(Errno::INTR) => Ok(()),
-            Err(errno) => Err(errno.into()),
         }
     }
 }
@@ -106,11 +107,12 @@ impl AsFd for Poller {
 /// `ENOMEM`.
 pub fn wait_readable(fd: impl AsFd, timeout: Option<Duration>) -> io::Result<bool> {
     let fd = fd.as_fd();
-    let deadline = timeout.map(|timeout| (Instant::now(), timeout));
+    let bound = Bound::new(timeout);
     loop {
-        let left =
-            deadline.map(|(start, timeout)| timespec(timeout.saturating_sub(start.elapsed())));
-        match poll(&mut [PollFd::new(&fd, PollFlags::IN)], left.as_ref()) {
+        match poll(
+            &mut [PollFd::new(&fd, PollFlags::IN)],
+            bound.left().as_ref(),
+        ) {
             Ok(count) => return Ok(count > 0),
             Err(Errno::INTR) => {}
             Err(errno) => return Err(errno.into()),
@@ -118,10 +120,21 @@ pub fn wait_readable(fd: impl AsFd, timeout: Option<Duration>) -> io::Result<boo
     }
 }
 
-/// A duration as the kernel takes it; longer than its seconds can count means as long as they can.
-fn timespec(duration: Duration) -> Timespec {
-    Timespec {
-        tv_sec: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),
-        tv_nsec: duration.subsec_nanos().into(),
+/// How long a wait may take from the moment it was asked for.
+struct Bound(Option<(Instant, Duration)>);
+
+impl Bound {
+    fn new(timeout: Option<Duration>) -> Bound {
+        Bound(timeout.map(|timeout| (Instant::now(), timeout)))
+    }
+
+    /// What is left of it, as the kernel takes it; more seconds than it can count mean as many as it can.
+    fn left(&self) -> Option<Timespec> {
+        let (start, timeout) = self.0?;
+        let left = timeout.saturating_sub(start.elapsed());
+        Some(Timespec {
+            tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: left.subsec_nanos().into(),
+        })
     }
 }

@@ -8,6 +8,7 @@ use std::io;
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
+use crate::failed::During;
 use crate::{Pid, Signal};
 
 /// This process's pid. Asked of the kernel each time, so it is right after a fork.
@@ -47,10 +48,33 @@ pub fn set_death_signal(signal: Option<Signal>) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     {
         let named = signal.map(Signal::named).transpose()?;
-        nix::sys::prctl::set_pdeathsig(named)?;
+        nix::sys::prctl::set_pdeathsig(named).during("prctl(PR_SET_PDEATHSIG)")?;
     }
     #[cfg(not(target_os = "linux"))]
     let _ = signal;
+    Ok(())
+}
+
+/// Makes this process end with its parent: as [`set_death_signal`], and where `parent` was gone before the kernel
+/// could be asked, the signal is sent at once.
+///
+/// `parent` is the pid that the caller's maker had, read before the fork. Does nothing off Linux.
+///
+/// # Errors
+/// As [`set_death_signal`].
+///
+/// ```no_run
+/// use m0_unix::{Signal, fork, process};
+/// let supervisor = process::pid();
+/// if let Ok(fork::Forked::Child) = fork::fork() {
+///     process::die_with(supervisor, Signal::SIGKILL).expect("SIGKILL can be a death signal");
+/// }
+/// ```
+pub fn die_with(parent: Pid, signal: Signal) -> io::Result<()> {
+    set_death_signal(Some(signal))?;
+    if cfg!(target_os = "linux") && parent_pid() != parent {
+        crate::signals::kill(pid(), signal).map_err(io::Error::other)?;
+    }
     Ok(())
 }
 
@@ -61,9 +85,8 @@ pub fn set_death_signal(signal: Option<Signal>) -> io::Result<()> {
 /// # Errors
 /// `InvalidInput` when `n` is above the hard limit.
 pub fn limit_descriptors(n: u64) -> io::Result<()> {
-    let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
-    setrlimit(Resource::RLIMIT_NOFILE, n, hard)?;
-    Ok(())
+    let (_, hard) = descriptor_limit()?;
+    setrlimit(Resource::RLIMIT_NOFILE, n, hard).during("setrlimit(RLIMIT_NOFILE)")
 }
 
 /// The soft and the hard limit of open descriptors.
@@ -71,7 +94,7 @@ pub fn limit_descriptors(n: u64) -> io::Result<()> {
 /// # Errors
 /// None on a kernel that knows `RLIMIT_NOFILE`.
 pub fn descriptor_limit() -> io::Result<(u64, u64)> {
-    Ok(getrlimit(Resource::RLIMIT_NOFILE)?)
+    getrlimit(Resource::RLIMIT_NOFILE).during("getrlimit(RLIMIT_NOFILE)")
 }
 
 /// Raises the soft limit of open descriptors to the hard one and returns it.
@@ -79,9 +102,9 @@ pub fn descriptor_limit() -> io::Result<(u64, u64)> {
 /// # Errors
 /// As [`limit_descriptors`].
 pub fn raise_descriptor_limit() -> io::Result<u64> {
-    let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
+    let (soft, hard) = descriptor_limit()?;
     if soft < hard {
-        setrlimit(Resource::RLIMIT_NOFILE, hard, hard)?;
+        limit_descriptors(hard)?;
     }
     Ok(hard)
 }
@@ -95,7 +118,10 @@ pub fn open_descriptors() -> io::Result<usize> {
     const LIST: &str = "/proc/self/fd";
     #[cfg(not(target_os = "linux"))]
     const LIST: &str = "/dev/fd";
-    Ok(std::fs::read_dir(LIST)?.count().saturating_sub(1))
+    Ok(std::fs::read_dir(LIST)
+        .during("list descriptors")?
+        .count()
+        .saturating_sub(1))
 }
 
 /// Names the calling thread for `ps`, `top` and cores.

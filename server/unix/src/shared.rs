@@ -10,6 +10,8 @@ use std::sync::atomic::AtomicU64;
 
 use memmap2::MmapOptions;
 
+use crate::failed::During;
+
 /// Bytes of one word.
 const WORD: usize = size_of::<AtomicU64>();
 
@@ -48,7 +50,7 @@ impl SharedWords {
             ));
         };
         let file = memory_file(name)?;
-        nix::unistd::ftruncate(&file, bytes)?;
+        nix::unistd::ftruncate(&file, bytes).during("ftruncate")?;
         seal(&file)?;
         SharedWords::map(file, words)
     }
@@ -60,7 +62,7 @@ impl SharedWords {
     /// is not one that [`SharedWords::create`] made).
     pub fn adopt(fd: OwnedFd) -> io::Result<SharedWords> {
         let invalid = |what: String| io::Error::new(io::ErrorKind::InvalidData, what);
-        let bytes = nix::sys::stat::fstat(&fd)?.st_size;
+        let bytes = nix::sys::stat::fstat(&fd).during("fstat")?.st_size;
         let bytes = usize::try_from(bytes)
             .ok()
             .filter(|bytes| *bytes > 0 && bytes % WORD == 0);
@@ -70,10 +72,7 @@ impl SharedWords {
             ));
         };
         check_sealed(&fd).map_err(invalid)?;
-        nix::fcntl::fcntl(
-            &fd,
-            nix::fcntl::FcntlArg::F_SETFD(nix::fcntl::FdFlag::FD_CLOEXEC),
-        )?;
+        crate::fds::close_on_exec(&fd)?;
         SharedWords::map(fd, bytes / WORD)
     }
 
@@ -81,7 +80,10 @@ impl SharedWords {
     fn map(file: OwnedFd, words: usize) -> io::Result<SharedWords> {
         // Leaked on purpose: a thread that is left behind at the end of `main` may still touch the words.
         let mapping = Box::leak(Box::new(
-            MmapOptions::new().len(words * WORD).map_raw(&file)?,
+            MmapOptions::new()
+                .len(words * WORD)
+                .map_raw(&file)
+                .during("mmap")?,
         ));
         let start: *const AtomicU64 = mapping.as_ptr().cast();
         // SAFETY: from_raw_parts needs, for `words` values from `start`:
@@ -119,22 +121,20 @@ impl SharedWords {
 
 #[cfg(target_os = "linux")]
 mod system {
-    use super::{OwnedFd, io};
+    use super::{During, OwnedFd, io};
     use nix::fcntl::{FcntlArg, SealFlag, fcntl};
     use nix::sys::memfd::{MFdFlags, memfd_create};
 
     /// A file that lives in memory and has no name in any directory (`memfd_create(2)`).
     pub(super) fn memory_file(name: &str) -> io::Result<OwnedFd> {
-        Ok(memfd_create(
-            name,
-            MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING,
-        )?)
+        let flags = MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING;
+        memfd_create(name, flags).during("memfd_create")
     }
 
     /// Fixes its size for good. `F_SEAL_SHRINK` is what soundness needs; growing is refused too, to keep one size.
     pub(super) fn seal(file: &OwnedFd) -> io::Result<()> {
         let seals = SealFlag::F_SEAL_SHRINK | SealFlag::F_SEAL_GROW | SealFlag::F_SEAL_SEAL;
-        fcntl(file, FcntlArg::F_ADD_SEALS(seals))?;
+        fcntl(file, FcntlArg::F_ADD_SEALS(seals)).during("fcntl(F_ADD_SEALS)")?;
         Ok(())
     }
 

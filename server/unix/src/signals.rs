@@ -12,6 +12,7 @@ use nix::sys::signal as nix_signal;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, SigmaskHow};
 
 use crate::Pid;
+use crate::failed::During;
 
 /// A signal by number, real-time signals included.
 ///
@@ -180,7 +181,7 @@ fn set_action(signal: nix_signal::Signal, action: &SigAction) -> io::Result<SigA
     // SAFETY: sigaction's preconditions concern the handler: it must be async-signal-safe and stay callable. Both
     // callers' actions are SIG_DFL or SIG_IGN (built in `reset_inherited`, asserted above): no function is installed.
     // The previous action is only compared, never called.
-    Ok(unsafe { nix_signal::sigaction(signal, action) }?)
+    unsafe { nix_signal::sigaction(signal, action) }.during("sigaction")
 }
 
 /// Holds these signals back from the calling thread, and from threads and children it makes from now on.
@@ -192,8 +193,7 @@ fn set_action(signal: nix_signal::Signal, action: &SigAction) -> io::Result<SigA
 /// `InvalidInput` for a real-time signal.
 pub fn block(signals: &[Signal]) -> io::Result<()> {
     let set = set_of(signals)?;
-    nix_signal::pthread_sigmask(SigmaskHow::SIG_BLOCK, Some(&set), None)?;
-    Ok(())
+    nix_signal::pthread_sigmask(SigmaskHow::SIG_BLOCK, Some(&set), None).during("sigmask")
 }
 
 /// Empties the signal mask of the calling thread; what was pending is delivered before this returns.
@@ -201,8 +201,8 @@ pub fn block(signals: &[Signal]) -> io::Result<()> {
 /// # Errors
 /// None that the manual page leaves possible (`pthread_sigmask(3)`).
 pub fn unblock_all() -> io::Result<()> {
-    nix_signal::pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None)?;
-    Ok(())
+    nix_signal::pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None)
+        .during("sigmask")
 }
 
 fn set_of(signals: &[Signal]) -> io::Result<SigSet> {
@@ -242,7 +242,7 @@ impl SignalFd {
         use nix::sys::signalfd::{SfdFlags, SignalFd as Inner};
         let set = set_of(signals)?;
         let flags = SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC;
-        Ok(SignalFd(Inner::with_flags(&set, flags)?))
+        Ok(SignalFd(Inner::with_flags(&set, flags).during("signalfd")?))
     }
 
     /// The next pending signal, or `None` when there is none now. Equal signals pending at once count as one.

@@ -16,6 +16,8 @@ use rustix::io::Errno;
 use rustix::net::{SocketFlags, acceptfrom_with};
 use socket2::{Domain, SockAddr, SockRef, Socket, Type};
 
+use crate::failed::During;
+
 /// A nonblocking TCP listener at `addr`; port 0 lets the kernel choose one.
 ///
 /// `SO_REUSEADDR` is set, so a restart does not wait for old connections in TIME_WAIT. `SO_REUSEPORT` is not: it would let
@@ -25,11 +27,12 @@ use socket2::{Domain, SockAddr, SockRef, Socket, Type};
 /// # Errors
 /// `AddrInUse`, `AddrNotAvailable`, `PermissionDenied` (a port below 1024).
 pub fn listen_tcp(addr: SocketAddr, backlog: i32) -> io::Result<Socket> {
-    let socket = Socket::new(Domain::for_address(addr), Type::STREAM, None)?;
-    socket.set_nonblocking(true)?;
-    socket.set_reuse_address(true)?;
-    socket.bind(&addr.into())?;
-    socket.listen(backlog)?;
+    let socket = nonblocking(Domain::for_address(addr))?;
+    socket
+        .set_reuse_address(true)
+        .during("setsockopt(SO_REUSEADDR)")?;
+    socket.bind(&addr.into()).during("bind")?;
+    socket.listen(backlog).during("listen")?;
     Ok(socket)
 }
 
@@ -48,18 +51,24 @@ const LOCK_TRIES: u32 = 100;
 /// holds the directory's lock for 1 s, `InvalidInput` for a path longer than a socket address holds (107 bytes).
 pub fn listen_unix(path: impl AsRef<Path>, backlog: i32) -> io::Result<Socket> {
     let path = path.as_ref();
-    let address = SockAddr::unix(path)?;
+    let address = SockAddr::unix(path).during("socket address")?;
     let directory = match path.parent() {
         Some(parent) if parent != Path::new("") => parent.to_owned(),
         _ => PathBuf::from("."),
     };
-    let directory = File::open(directory)?;
+    let directory = File::open(directory).during("open the socket's directory")?;
     lock(&directory)?;
     remove_stale(path, &address)?;
-    let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
-    socket.set_nonblocking(true)?;
-    socket.bind(&address)?;
-    socket.listen(backlog)?;
+    let socket = nonblocking(Domain::UNIX)?;
+    socket.bind(&address).during("bind")?;
+    socket.listen(backlog).during("listen")?;
+    Ok(socket)
+}
+
+/// A stream socket, nonblocking and closed on exec.
+fn nonblocking(domain: Domain) -> io::Result<Socket> {
+    let socket = Socket::new(domain, Type::STREAM, None).during("socket")?;
+    socket.set_nonblocking(true).during("fcntl(O_NONBLOCK)")?;
     Ok(socket)
 }
 
@@ -90,9 +99,8 @@ fn remove_stale(path: &Path, address: &SockAddr) -> io::Result<()> {
             "something that is no socket is at this path",
         ));
     }
-    let probe = Socket::new(Domain::UNIX, Type::STREAM, None)?;
     // Nonblocking: a live listener whose queue is full answers EAGAIN instead of holding us.
-    probe.set_nonblocking(true)?;
+    let probe = nonblocking(Domain::UNIX)?;
     match probe.connect(address) {
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => fs::remove_file(path),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
