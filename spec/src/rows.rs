@@ -31,8 +31,8 @@ pub const D8: Row = Row { id: "D8", title: "A planned exit counts as no crash." 
 /// The stop is recorded before any signal is forwarded.
 pub const D9: Row = Row { id: "D9", title: "The stop is recorded before any signal is forwarded." };
 
-/// After a stop was asked for no slot is filled again, however its worker ends.
-pub const D10: Row = Row { id: "D10", title: "After a stop was asked for no slot is filled again, however its worker ends." };
+/// After a recorded stop no worker is respawned, however it ends.
+pub const D10: Row = Row { id: "D10", title: "After a recorded stop no worker is respawned, however it ends." };
 
 /// A second stop signal kills every worker at once.
 pub const D11: Row = Row { id: "D11", title: "A second stop signal kills every worker at once." };
@@ -81,6 +81,75 @@ pub const D25: Row = Row { id: "D25", title: "Every state meets every event with
 
 /// The host exits 0 after a stop in which every worker drained, and 1 when one crashed or had to be killed.
 pub const D26: Row = Row { id: "D26", title: "The host exits 0 after a stop in which every worker drained, and 1 when one crashed or had to be killed." };
+
+/// A worker stopped by SIGSTOP when the drain's bound is reached is killed like any other.
+pub const D27: Row = Row { id: "D27", title: "A worker stopped by SIGSTOP when the drain's bound is reached is killed like any other." };
+
+/// A worker's stopped mark on the page is set when it is stopped and cleared when it goes on, each once.
+pub const D28: Row = Row { id: "D28", title: "A worker's stopped mark on the page is set when it is stopped and cleared when it goes on, each once." };
+
+/// When a worker of a running host dies or is stopped, every live sibling's accept doorbell is rung.
+pub const D29: Row = Row { id: "D29", title: "When a worker of a running host dies or is stopped, every live sibling's accept doorbell is rung." };
+
+/// A fork in flight when the stop is recorded is told to end as soon as its pid is known.
+pub const D30: Row = Row { id: "D30", title: "A fork in flight when the stop is recorded is told to end as soon as its pid is known." };
+
+/// Each live worker is sent SIGTERM once in a stop.
+pub const D31: Row = Row { id: "D31", title: "Each live worker is sent SIGTERM once in a stop." };
+
+/// The exit is ordered once, and no action follows it.
+pub const D32: Row = Row { id: "D32", title: "The exit is ordered once, and no action follows it." };
+
+/// Forks of a slot that fail up to the crash limit while nothing lives end the host with 71.
+pub const D33: Row = Row { id: "D33", title: "Forks of a slot that fail up to the crash limit while nothing lives end the host with 71." };
+
+/// After a stop the exit is ordered within the drain and its margin, once the killed workers are reaped.
+pub const D34: Row = Row { id: "D34", title: "After a stop the exit is ordered within the drain and its margin, once the killed workers are reaped." };
+
+/// A worker's refusal ends the host with 78 whether it comes before or after an operator's stop.
+pub const D35: Row = Row { id: "D35", title: "A worker's refusal ends the host with 78 whether it comes before or after an operator's stop." };
+
+/// A worker that the stop's own signal ends before its handlers stand has ended clean.
+pub const D36: Row = Row { id: "D36", title: "A worker that the stop's own signal ends before its handlers stand has ended clean." };
+
+/// A worker that never was ready has not been healthy, however long it tried.
+pub const D37: Row = Row { id: "D37", title: "A worker that never was ready has not been healthy, however long it tried." };
+
+/// A worker that exits with 0 unasked is respawned, and its exit counts as a death.
+pub const D38: Row = Row { id: "D38", title: "A worker that exits with 0 unasked is respawned, and its exit counts as a death." };
+
+/// Clocks that stand still, repeat or run backwards and ticks that come late break no rule of supervision.
+pub const D39: Row = Row { id: "D39", title: "Clocks that stand still, repeat or run backwards and ticks that come late break no rule of supervision." };
+
+/// A bound outside its range makes no configuration.
+pub const D40: Row = Row { id: "D40", title: "A bound outside its range makes no configuration." };
+
+/// A journal that cannot be read, cannot have happened or is not what this policy does is an error that names its line.
+pub const D41: Row = Row { id: "D41", title: "A journal that cannot be read, cannot have happened or is not what this policy does is an error that names its line." };
+
+/// The outcome of a fork that nobody asked for, or with a pid that cannot be, stops the supervisor by assertion.
+pub const D42: Row = Row { id: "D42", title: "The outcome of a fork that nobody asked for, or with a pid that cannot be, stops the supervisor by assertion." };
+
+/// An operator's first stop during a drain that a crash loop or a refusal began kills nobody, and the second does.
+pub const D43: Row = Row { id: "D43", title: "An operator's first stop during a drain that a crash loop or a refusal began kills nobody, and the second does." };
+
+/// No signal is ever sent to a process that was reaped.
+pub const D44: Row = Row { id: "D44", title: "No signal is ever sent to a process that was reaped." };
+
+/// A stop that comes before the start forks nobody and ends the host with 0.
+pub const D45: Row = Row { id: "D45", title: "A stop that comes before the start forks nobody and ends the host with 0." };
+
+/// The journal is written when it is asked for, and the asking changes nothing else.
+pub const D46: Row = Row { id: "D46", title: "The journal is written when it is asked for, and the asking changes nothing else." };
+
+/// The supervisor asks to be woken at its next due moment, never in the past, and what is due is done on any event.
+pub const D47: Row = Row { id: "D47", title: "The supervisor asks to be woken at its next due moment, never in the past, and what is due is done on any event." };
+
+/// A worker never takes the exit status of a child that the application started.
+pub const D48: Row = Row { id: "D48", title: "A worker never takes the exit status of a child that the application started." };
+
+/// The frame log's lock is free and every sibling publishes again as soon as a worker that held it is reaped.
+pub const D49: Row = Row { id: "D49", title: "The frame log's lock is free and every sibling publishes again as soon as a worker that held it is reaped." };
 
 /// An axum Router is an application as it stands.
 pub const E1: Row = Row { id: "E1", title: "An axum Router is an application as it stands." };
@@ -547,8 +616,8 @@ pub const S22: Row = Row { id: "S22", title: "A stream that ends is removed from
 /// A fork is refused while the process runs more than one thread.
 pub const U1: Row = Row { id: "U1", title: "A fork is refused while the process runs more than one thread." };
 
-/// The child of a fork starts with default dispositions and an empty signal mask, whatever was inherited.
-pub const U2: Row = Row { id: "U2", title: "The child of a fork starts with default dispositions and an empty signal mask, whatever was inherited." };
+/// The reset leaves an empty signal mask and default dispositions, whatever was inherited, but for an ignored SIGHUP and SIGPIPE.
+pub const U2: Row = Row { id: "U2", title: "The reset leaves an empty signal mask and default dispositions, whatever was inherited, but for an ignored SIGHUP and SIGPIPE." };
 
 /// Every descriptor the crate makes is closed on exec.
 pub const U3: Row = Row { id: "U3", title: "Every descriptor the crate makes is closed on exec." };
@@ -565,8 +634,8 @@ pub const U6: Row = Row { id: "U6", title: "A signal descriptor reports every bl
 /// Shared memory is the same words in parent and child, zero at the start, and leaves no name behind.
 pub const U7: Row = Row { id: "U7", title: "Shared memory is the same words in parent and child, zero at the start, and leaves no name behind." };
 
-/// Shared memory of another size than was asked for is refused.
-pub const U8: Row = Row { id: "U8", title: "Shared memory of another size than was asked for is refused." };
+/// A shared file that holds no whole number of words, or that could shrink under its mapping, is refused.
+pub const U8: Row = Row { id: "U8", title: "A shared file that holds no whole number of words, or that could shrink under its mapping, is refused." };
 
 /// A monotonic clock never goes back.
 pub const U9: Row = Row { id: "U9", title: "A monotonic clock never goes back." };
@@ -577,11 +646,11 @@ pub const U10: Row = Row { id: "U10", title: "A doorbell rung any number of time
 /// Descriptors 0 to 2 are open after the guard ran, whatever was inherited.
 pub const U11: Row = Row { id: "U11", title: "Descriptors 0 to 2 are open after the guard ran, whatever was inherited." };
 
-/// A failed system call is an error that names the operation and carries its errno.
-pub const U12: Row = Row { id: "U12", title: "A failed system call is an error that names the operation and carries its errno." };
+/// An error while the server is set up names the operation that failed and carries its errno.
+pub const U12: Row = Row { id: "U12", title: "An error while the server is set up names the operation that failed and carries its errno." };
 
-/// An epoll wait returns at its deadline, also when it is interrupted by a signal.
-pub const U13: Row = Row { id: "U13", title: "An epoll wait returns at its deadline, also when it is interrupted by a signal." };
+/// A wait returns at its deadline, not before and also when it is interrupted by a signal.
+pub const U13: Row = Row { id: "U13", title: "A wait returns at its deadline, not before and also when it is interrupted by a signal." };
 
 /// A pipe whose other end is held by a dead process reads as closed.
 pub const U14: Row = Row { id: "U14", title: "A pipe whose other end is held by a dead process reads as closed." };
@@ -594,6 +663,54 @@ pub const U16: Row = Row { id: "U16", title: "The exit of a child runs no destru
 
 /// Resource limits are read and set for the calling process alone.
 pub const U17: Row = Row { id: "U17", title: "Resource limits are read and set for the calling process alone." };
+
+/// A write to the standard output or error never waits for the reader and changes no flag of an open file that others share.
+pub const U18: Row = Row { id: "U18", title: "A write to the standard output or error never waits for the reader and changes no flag of an open file that others share." };
+
+/// Shared memory takes a page of the machine only when a word in it is first written.
+pub const U19: Row = Row { id: "U19", title: "Shared memory takes a page of the machine only when a word in it is first written." };
+
+/// A Unix listener replaces a socket file that nobody listens at and refuses a live one and anything that is no socket.
+pub const U20: Row = Row { id: "U20", title: "A Unix listener replaces a socket file that nobody listens at and refuses a live one and anything that is no socket." };
+
+/// Inherited listeners are taken only when they are addressed to this process, came over exec and do listen.
+pub const U21: Row = Row { id: "U21", title: "Inherited listeners are taken only when they are addressed to this process, came over exec and do listen." };
+
+/// Each error of accept is told apart as one lost connection, starvation or a broken listener.
+pub const U22: Row = Row { id: "U22", title: "Each error of accept is told apart as one lost connection, starvation or a broken listener." };
+
+/// Of two pollers that watch a listener exclusively one connection wakes one.
+pub const U23: Row = Row { id: "U23", title: "Of two pollers that watch a listener exclusively one connection wakes one." };
+
+/// A signal to a process that is gone is told as gone, and a pid that names a group is refused.
+pub const U24: Row = Row { id: "U24", title: "A signal to a process that is gone is told as gone, and a pid that names a group is refused." };
+
+/// A wait shorter than a millisecond still waits.
+pub const U25: Row = Row { id: "U25", title: "A wait shorter than a millisecond still waits." };
+
+/// A write to the report pipe is whole or nothing and never waits.
+pub const U26: Row = Row { id: "U26", title: "A write to the report pipe is whole or nothing and never waits." };
+
+/// A thread that was joined does not make the next fork refuse.
+pub const U27: Row = Row { id: "U27", title: "A thread that was joined does not make the next fork refuse." };
+
+/// A taken connection is nonblocking and closed on exec, and an empty queue is an answer and not an error.
+pub const U28: Row = Row { id: "U28", title: "A taken connection is nonblocking and closed on exec, and an empty queue is an answer and not an error." };
+
+/// A TCP listener can be bound again while old connections linger, and never while another one listens.
+pub const U29: Row = Row { id: "U29", title: "A TCP listener can be bound again while old connections linger, and never while another one listens." };
+
+/// Aborting a connection resets it, and ending one side sends an end the other reads.
+pub const U30: Row = Row { id: "U30", title: "Aborting a connection resets it, and ending one side sends an end the other reads." };
+
+/// Every signal that can end a child has a name, real-time signals included.
+pub const U31: Row = Row { id: "U31", title: "Every signal that can end a child has a name, real-time signals included." };
+
+/// The words stay mapped after their handle was dropped.
+pub const U32: Row = Row { id: "U32", title: "The words stay mapped after their handle was dropped." };
+
+/// A thread's name is cut to what the kernel keeps, at a whole character.
+pub const U33: Row = Row { id: "U33", title: "A thread's name is cut to what the kernel keeps, at a whole character." };
 
 /// A head is complete at its empty line and not before, however its bytes are split.
 pub const W1: Row = Row { id: "W1", title: "A head is complete at its empty line and not before, however its bytes are split." };
@@ -683,6 +800,29 @@ pub const ALL: &[Row] = &[
     D24,
     D25,
     D26,
+    D27,
+    D28,
+    D29,
+    D30,
+    D31,
+    D32,
+    D33,
+    D34,
+    D35,
+    D36,
+    D37,
+    D38,
+    D39,
+    D40,
+    D41,
+    D42,
+    D43,
+    D44,
+    D45,
+    D46,
+    D47,
+    D48,
+    D49,
     E1,
     E2,
     E3,
@@ -854,6 +994,22 @@ pub const ALL: &[Row] = &[
     U15,
     U16,
     U17,
+    U18,
+    U19,
+    U20,
+    U21,
+    U22,
+    U23,
+    U24,
+    U25,
+    U26,
+    U27,
+    U28,
+    U29,
+    U30,
+    U31,
+    U32,
+    U33,
     W1,
     W2,
     W3,

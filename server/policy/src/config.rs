@@ -75,9 +75,10 @@ impl Config {
         Ok(self)
     }
 
-    /// Time of service (from a worker's readiness) that makes its run healthy, 0 to 24 h.
+    /// Time of service (from a worker's readiness) that makes its run healthy, 1 ms to
+    /// 24 h: with 0 no crash of a ready worker would ever wait.
     pub fn with_healthy(mut self, healthy: Duration) -> Result<Self, ConfigError> {
-        self.healthy_ms = millis("healthy", healthy, 0)?;
+        self.healthy_ms = millis("healthy", healthy, 1)?;
         Ok(self)
     }
 
