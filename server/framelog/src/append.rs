@@ -8,16 +8,17 @@
 //! | store | a death right after it leaves |
 //! |---|---|
 //! | 1. lock := pid | a lock to release |
-//! | 2. in flight := s | the same, and the number that was not committed |
+//! | 2. lock := pid and s | the same, and the number that was not committed |
 //! | 3. oldest := o (when frames have to go) | the same; the frames below o are given up early |
 //! | 4. the body's words, one by one | the same; they lie outside every readable frame |
 //! | 5. index entry of s | the same; no reader looks at an entry beyond the tail |
 //! | 6. event id := s (the commit) | a whole frame that every reader sees, and a lock to release |
-//! | 7. in flight := 0 | the same |
-//! | 8. lock := 0 | nothing to repair |
+//! | 7. lock := 0 | nothing to repair |
 //!
-//! Stores 3 and 4 are parted by a release fence: a reader that saw a word of a new body also sees,
-//! after its own acquire fence, that the frame it was copying has been given up.
+//! What the orderings carry: 1 acquires what 7 (or a repair) released, so each appender continues
+//! from its predecessor's stores. 6 releases 4 and 5 to every reader that acquires the tail. A release
+//! fence parts 3 from 4 and 5: a reader that caught a word of a new frame also sees, after its own
+//! acquire fence, that the frame it was copying has been given up.
 
 use std::cell::Cell;
 
@@ -66,38 +67,32 @@ impl FrameLog<'_> {
         write: impl FnOnce(FrameId, &mut Vec<u8>),
     ) -> Result<FrameId, AppendError> {
         let Some(held) = Held::take(*self, owner_pid) else {
-            let holder = self.lock_word().load(Relaxed) as u32;
+            let holder = self.lock().holder();
             return Err(AppendError::Busy { holder });
         };
         let mut frame = SCRATCH.take();
         frame.clear();
         let seq = self.ids.load(Relaxed) + 1;
-        let result = self.append_locked(owner_pid, seq, &mut frame, write);
+        held.begin(seq);
+        let id = self.id(seq);
+        write(id, &mut frame);
+        let limit = self.frame_limit_bytes();
+        let bytes = frame.len();
+        if bytes <= limit {
+            self.commit(owner_pid, seq, &frame);
+        }
         drop(held);
-        if frame.capacity() <= 2 * self.frame_limit_bytes() {
+        if frame.capacity() <= 2 * limit {
             SCRATCH.set(frame);
         }
-        result
+        if bytes <= limit {
+            Ok(id)
+        } else {
+            Err(AppendError::TooLarge { bytes, limit })
+        }
     }
 
-    fn append_locked(
-        &self,
-        pid: u32,
-        seq: u64,
-        frame: &mut Vec<u8>,
-        write: impl FnOnce(FrameId, &mut Vec<u8>),
-    ) -> Result<FrameId, AppendError> {
-        self.in_flight_word().store(seq, Relaxed);
-        stored(pid);
-        let id = self.id(seq);
-        write(id, frame);
-        let limit = self.frame_limit_bytes();
-        if frame.len() > limit {
-            return Err(AppendError::TooLarge {
-                bytes: frame.len(),
-                limit,
-            });
-        }
+    fn commit(&self, pid: u32, seq: u64, frame: &[u8]) {
         let entry = Entry {
             place: self.place_after(seq - 1),
             bytes: frame.len(),
@@ -109,7 +104,6 @@ impl FrameLog<'_> {
         stored(pid);
         self.ids.store(seq, Release);
         stored(pid);
-        Ok(id)
     }
 
     /// The place right after the body of frame `seq`.
@@ -126,7 +120,7 @@ impl FrameLog<'_> {
             oldest += 1;
         }
         if oldest != before {
-            self.oldest_word().store(oldest, Release);
+            self.oldest_word().store(oldest, Relaxed);
             stored(pid);
         }
     }

@@ -11,8 +11,7 @@
 //! | 1 | version | `format` |
 //! | 2 | epoch | `format` |
 //! | 3 | number of words in all | `format` |
-//! | 8 | lock: the holder's pid, 0 when free | the appender that takes it; the supervisor's repair |
-//! | 9 | in flight: the sequence number being written, 0 for none | the lock's holder; repair |
+//! | 8 | lock: the holder's pid and the frame it has begun, 0 when free | the appender that takes it; the supervisor's repair |
 //! | 16 | oldest: the first sequence number still readable | the lock's holder |
 //! | 24.. | index: for frame `s`, entry `s` modulo its length: place and bytes | the lock's holder |
 //! | then | ring: the frames' bodies, each from its own word on, wrapping at the end | the lock's holder |
@@ -38,7 +37,6 @@ const VERSION_WORD: usize = 1;
 const EPOCH: usize = 2;
 const LENGTH: usize = 3;
 const LOCK: usize = 8;
-const IN_FLIGHT: usize = 9;
 const OLDEST: usize = 16;
 const HEADER: usize = 24;
 
@@ -190,7 +188,7 @@ impl<'a> FrameLog<'a> {
 
     /// The first sequence number that is still in the log; equal to [`FrameLog::tail`] when none is.
     pub fn oldest(&self) -> u64 {
-        self.oldest_word().load(Acquire)
+        self.oldest_word().load(Relaxed)
     }
 
     /// The longest frame this log takes, in bytes: a quarter of the ring, at most
@@ -214,10 +212,6 @@ impl<'a> FrameLog<'a> {
 
     pub(crate) fn lock_word(&self) -> &'a AtomicU64 {
         &self.header[LOCK]
-    }
-
-    pub(crate) fn in_flight_word(&self) -> &'a AtomicU64 {
-        &self.header[IN_FLIGHT]
     }
 
     pub(crate) fn oldest_word(&self) -> &'a AtomicU64 {
