@@ -22,7 +22,8 @@ pub enum Action {
         /// What to send.
         signal: WorkerSignal,
     },
-    /// Put a dead worker's words on the page right, and the frame log's lock if it held it.
+    /// Put a dead worker's words on the page right (its counts, its stopped mark), and the frame
+    /// log's lock if it held it.
     Repair {
         /// The slot whose words to repair.
         slot: usize,
