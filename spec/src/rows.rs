@@ -472,6 +472,33 @@ pub const F18: Row = Row { id: "F18", title: "A reader that sees an id published
 /// An epoch differs between two starts of a host.
 pub const F19: Row = Row { id: "F19", title: "An epoch differs between two starts of a host." };
 
+/// An id of a frame has one text, EPOCH-SEQ, and no other text is read as an id.
+pub const F20: Row = Row { id: "F20", title: "An id of a frame has one text, EPOCH-SEQ, and no other text is read as an id." };
+
+/// A frame whose writer panics is not committed, releases the lock and leaves its id to the next frame.
+pub const F21: Row = Row { id: "F21", title: "A frame whose writer panics is not committed, releases the lock and leaves its id to the next frame." };
+
+/// An append that does not get the lock within its bound says who holds it and changes nothing.
+pub const F22: Row = Row { id: "F22", title: "An append that does not get the lock within its bound says who holds it and changes nothing." };
+
+/// At most one producer is registered at any moment, and a dead one's claim is given up by the repair.
+pub const F23: Row = Row { id: "F23", title: "At most one producer is registered at any moment, and a dead one's claim is given up by the repair." };
+
+/// A worker leaves a connection exactly when it holds more than the least-loaded live sibling; equal siblings take turns.
+pub const F24: Row = Row { id: "F24", title: "A worker leaves a connection exactly when it holds more than the least-loaded live sibling; equal siblings take turns." };
+
+/// A page attached to memory without the magic word, of another version or too short is refused with the reason.
+pub const F25: Row = Row { id: "F25", title: "A page attached to memory without the magic word, of another version or too short is refused with the reason." };
+
+/// What was counted is never set back, not by a repair either, and every counter shows in the snapshot.
+pub const F26: Row = Row { id: "F26", title: "What was counted is never set back, not by a repair either, and every counter shows in the snapshot." };
+
+/// A dead worker is not taken for an idle one while it is repaired, nor its successor before it serves.
+pub const F27: Row = Row { id: "F27", title: "A dead worker is not taken for an idle one while it is repaired, nor its successor before it serves." };
+
+/// A worker killed at any moment leaves words that the repair brings to rest and its successor takes over.
+pub const F28: Row = Row { id: "F28", title: "A worker killed at any moment leaves words that the repair brings to rest and its successor takes over." };
+
 /// The attribute row leaves a test's behaviour as it was.
 pub const H1: Row = Row { id: "H1", title: "The attribute row leaves a test's behaviour as it was." };
 
@@ -930,6 +957,15 @@ pub const ALL: &[Row] = &[
     F17,
     F18,
     F19,
+    F20,
+    F21,
+    F22,
+    F23,
+    F24,
+    F25,
+    F26,
+    F27,
+    F28,
     H1,
     H2,
     H3,
