@@ -574,6 +574,12 @@ pub const H24: Row = Row { id: "H24", title: "Results are written as JSON lines,
 /// Each measured quantity is reported with its bound and its headroom.
 pub const H25: Row = Row { id: "H25", title: "Each measured quantity is reported with its bound and its headroom." };
 
+/// smoke-host drives the server that was just built, by its path, and passes every argument on.
+pub const H26: Row = Row { id: "H26", title: "smoke-host drives the server that was just built, by its path, and passes every argument on." };
+
+/// A wrong command line of xtask exits 2 and names the nearest right word.
+pub const H27: Row = Row { id: "H27", title: "A wrong command line of xtask exits 2 and names the nearest right word." };
+
 /// No field of an event can end it early or forge another: CR, LF, CRLF, NUL and U+2028 are encoded or refused.
 pub const S1: Row = Row { id: "S1", title: "No field of an event can end it early or forge another: CR, LF, CRLF, NUL and U+2028 are encoded or refused." };
 
@@ -751,8 +757,8 @@ pub const W3: Row = Row { id: "W3", title: "A target above its limit is refused 
 /// More headers than the limit are refused with 431.
 pub const W4: Row = Row { id: "W4", title: "More headers than the limit are refused with 431." };
 
-/// A request of HTTP/1.1 with no Host or with more than one is refused with 400.
-pub const W5: Row = Row { id: "W5", title: "A request of HTTP/1.1 with no Host or with more than one is refused with 400." };
+/// A request of HTTP/1.1 with no Host, and any request with more than one or with a value that is no host and port, is refused with 400.
+pub const W5: Row = Row { id: "W5", title: "A request of HTTP/1.1 with no Host, and any request with more than one or with a value that is no host and port, is refused with 400." };
 
 /// A bare LF, or a bare CR, in a head is refused with 400.
 pub const W6: Row = Row { id: "W6", title: "A bare LF, or a bare CR, in a head is refused with 400." };
@@ -760,8 +766,8 @@ pub const W6: Row = Row { id: "W6", title: "A bare LF, or a bare CR, in a head i
 /// Content-Length with Transfer-Encoding is refused with 400.
 pub const W7: Row = Row { id: "W7", title: "Content-Length with Transfer-Encoding is refused with 400." };
 
-/// Content-Length that differs from another, is signed, empty or above 2^64-1 is refused with 400.
-pub const W8: Row = Row { id: "W8", title: "Content-Length that differs from another, is signed, empty or above 2^64-1 is refused with 400." };
+/// A Content-Length that stands twice, is a list, signed, empty, not in digits or above 2^64-1 is refused with 400.
+pub const W8: Row = Row { id: "W8", title: "A Content-Length that stands twice, is a list, signed, empty, not in digits or above 2^64-1 is refused with 400." };
 
 /// Transfer-Encoding that does not end in chunked, or comes in HTTP/1.0, is refused with 400.
 pub const W9: Row = Row { id: "W9", title: "Transfer-Encoding that does not end in chunked, or comes in HTTP/1.0, is refused with 400." };
@@ -781,8 +787,8 @@ pub const W13: Row = Row { id: "W13", title: "The first-byte, head, body, idle a
 /// Progress by a slow reader moves its deadline, and none does not.
 pub const W14: Row = Row { id: "W14", title: "Progress by a slow reader moves its deadline, and none does not." };
 
-/// Each verdict that carries an answer names status, close or keep, and linger.
-pub const W15: Row = Row { id: "W15", title: "Each verdict that carries an answer names status, close or keep, and linger." };
+/// A verdict with an answer closes the connection and lingers, and one without does neither say nor wait.
+pub const W15: Row = Row { id: "W15", title: "A verdict with an answer closes the connection and lingers, and one without does neither say nor wait." };
 
 /// A connection is kept alive after an answer only if both sides may, the body was read to its end, and no drain has begun.
 pub const W16: Row = Row { id: "W16", title: "A connection is kept alive after an answer only if both sides may, the body was read to its end, and no drain has begun." };
@@ -798,6 +804,63 @@ pub const W19: Row = Row { id: "W19", title: "A lingering close ends at its boun
 
 /// Expect: 100-continue with a body above the limit is refused before the body is sent.
 pub const W20: Row = Row { id: "W20", title: "Expect: 100-continue with a body above the limit is refused before the body is sent." };
+
+/// A chunk size with a sign, a blank, 0x or more than 16 digits, and a chunk line with a bare LF or too long an extension, is refused with 400.
+pub const W21: Row = Row { id: "W21", title: "A chunk size with a sign, a blank, 0x or more than 16 digits, and a chunk line with a bare LF or too long an extension, is refused with 400." };
+
+/// A trailer section is bounded like a head, and a field in it that frames, routes or authorizes is refused with 400.
+pub const W22: Row = Row { id: "W22", title: "A trailer section is bounded like a head, and a field in it that frames, routes or authorizes is refused with 400." };
+
+/// Of requests that follow each other without a pause each begins exactly where the one before ends.
+pub const W23: Row = Row { id: "W23", title: "Of requests that follow each other without a pause each begins exactly where the one before ends." };
+
+/// A request that keeps the rules passes byte for byte.
+pub const W24: Row = Row { id: "W24", title: "A request that keeps the rules passes byte for byte." };
+
+/// A control character in a head, NUL included, is refused with 400 as soon as it arrives.
+pub const W25: Row = Row { id: "W25", title: "A control character in a head, NUL included, is refused with 400 as soon as it arrives." };
+
+/// A request line that is not method, one blank, target, one blank, version is refused with 400.
+pub const W26: Row = Row { id: "W26", title: "A request line that is not method, one blank, target, one blank, version is refused with 400." };
+
+/// A version other than HTTP/1.0 and HTTP/1.1 is answered 505.
+pub const W27: Row = Row { id: "W27", title: "A version other than HTTP/1.0 and HTTP/1.1 is answered 505." };
+
+/// A target that is not a path, an http URI, or \* for OPTIONS is refused with 400, and CONNECT is answered 501.
+pub const W28: Row = Row { id: "W28", title: "A target that is not a path, an http URI, or * for OPTIONS is refused with 400, and CONNECT is answered 501." };
+
+/// A field name that is empty or no token is refused with 400.
+pub const W29: Row = Row { id: "W29", title: "A field name that is empty or no token is refused with 400." };
+
+/// A transfer coding before the final chunked is answered 501.
+pub const W30: Row = Row { id: "W30", title: "A transfer coding before the final chunked is answered 501." };
+
+/// An expectation other than 100-continue is answered 417.
+pub const W31: Row = Row { id: "W31", title: "An expectation other than 100-continue is answered 417." };
+
+/// Any cut of the bytes into reads gives the same released bytes and the same verdict, and nothing of a refused head is released.
+pub const W32: Row = Row { id: "W32", title: "Any cut of the bytes into reads gives the same released bytes and the same verdict, and nothing of a refused head is released." };
+
+/// A head that passes is read by the engine's own parser with the same end, method, target and fields.
+pub const W33: Row = Row { id: "W33", title: "A head that passes is read by the engine's own parser with the same end, method, target and fields." };
+
+/// An error answer delimits itself, says close, and names the reason in words of ours only.
+pub const W34: Row = Row { id: "W34", title: "An error answer delimits itself, says close, and names the reason in words of ours only." };
+
+/// A connection between requests holds no memory of its scanner on the heap.
+pub const W35: Row = Row { id: "W35", title: "A connection between requests holds no memory of its scanner on the heap." };
+
+/// A head's deadline runs from its first byte, however steadily the rest trickles in.
+pub const W36: Row = Row { id: "W36", title: "A head's deadline runs from its first byte, however steadily the rest trickles in." };
+
+/// A body's deadline runs only while the host asks for bytes.
+pub const W37: Row = Row { id: "W37", title: "A body's deadline runs only while the host asks for bytes." };
+
+/// After the last request of a connection no later byte reaches the engine.
+pub const W38: Row = Row { id: "W38", title: "After the last request of a connection no later byte reaches the engine." };
+
+/// After an upgrade every byte passes unseen, those held before it included.
+pub const W39: Row = Row { id: "W39", title: "After an upgrade every byte passes unseen, those held before it included." };
 
 /// Every row that is not retired, in the order of the areas.
 pub const ALL: &[Row] = &[
@@ -991,6 +1054,8 @@ pub const ALL: &[Row] = &[
     H23,
     H24,
     H25,
+    H26,
+    H27,
     S1,
     S2,
     S3,
@@ -1066,4 +1131,23 @@ pub const ALL: &[Row] = &[
     W18,
     W19,
     W20,
+    W21,
+    W22,
+    W23,
+    W24,
+    W25,
+    W26,
+    W27,
+    W28,
+    W29,
+    W30,
+    W31,
+    W32,
+    W33,
+    W34,
+    W35,
+    W36,
+    W37,
+    W38,
+    W39,
 ];

@@ -5,10 +5,11 @@
 //! Invariant: every descriptor made here is closed on exec until [`keep_on_exec`] says otherwise, and none is 0, 1 or 2
 //! once [`ensure_standard`] has run.
 
+use std::collections::BTreeSet;
 use std::fs::OpenOptions;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, FdFlag, OFlag, fcntl};
@@ -148,15 +149,70 @@ pub fn write_all_nonblocking(fd: impl AsFd, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
+/// Numbers that [`keep_on_exec`] opened to the next program: they look inherited, and this process owns them.
+static KEPT: Mutex<BTreeSet<RawFd>> = Mutex::new(BTreeSet::new());
+
 /// Lets a descriptor survive an exec (clears close-on-exec) and returns its number, which the next program needs.
 ///
 /// # Errors
 /// None for a descriptor that is open.
 pub fn keep_on_exec(fd: impl AsFd) -> io::Result<RawFd> {
     let fd = fd.as_fd();
+    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
     fcntl(fd, FcntlArg::F_SETFD(FdFlag::empty())).during("fcntl(F_SETFD)")?;
+    kept.insert(fd.as_raw_fd());
     Ok(fd.as_raw_fd())
 }
+
+/// Takes ownership of a descriptor that the program before this one left open for us, and sets it to close on exec.
+///
+/// The number comes from outside (an environment variable), so it is checked: 3 or more, open, and not closed on exec.
+/// The last is what tells an inherited descriptor from one that this process opened: std and this crate open every
+/// descriptor closed on exec, and those that [`keep_on_exec`] changed are remembered. A number is given once.
+///
+/// # Errors
+/// `InvalidInput` for 0, 1, 2 and negative numbers, `EBADF` when it is closed, `InvalidData` when this process opened
+/// it or has taken it before.
+pub fn take_inherited(number: RawFd) -> io::Result<OwnedFd> {
+    take_checked(number, |_| Ok(()))
+}
+
+/// As [`take_inherited`], if `check` agrees; else it stays where it is.
+fn take_checked(
+    number: RawFd,
+    check: impl FnOnce(BorrowedFd<'_>) -> io::Result<()>,
+) -> io::Result<OwnedFd> {
+    if number < FIRST_INHERITED {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "no number of an inherited descriptor",
+        ));
+    }
+    // Held until close-on-exec is set: of two threads that take one number, the second finds it set.
+    let kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    // SAFETY: borrow_raw needs a number that is not -1 (it is 3 or more, checked above) and that stays open while
+    // borrowed: where it is inherited, nobody in this process owns it, so nobody closes it; where it is not, the borrow
+    // ends at the flag checked below, and until then only reads flags, which answers EBADF for a closed number.
+    let borrowed = unsafe { BorrowedFd::borrow_raw(number) };
+    let flags = fcntl(borrowed, FcntlArg::F_GETFD).during("fcntl(F_GETFD)")?;
+    if FdFlag::from_bits_retain(flags).contains(FdFlag::FD_CLOEXEC) || kept.contains(&number) {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            "opened by this process, not inherited",
+        ));
+    }
+    check(borrowed)?;
+    close_on_exec(borrowed)?;
+    // SAFETY: from_raw_fd needs an open descriptor that nobody else owns.
+    // - Open: fcntl has answered for this number, above.
+    // - Nobody else: close-on-exec was clear and the number is not in KEPT, so no code of std or this crate opened it in
+    //   this process: it came over exec and waits for an owner. It is given once: close-on-exec is set now, and the lock
+    //   is held from the look at it until here.
+    Ok(unsafe { OwnedFd::from_raw_fd(number) })
+}
+
+/// Descriptors that a program hands to the next one come after the standard three (`sd_listen_fds(3)`).
+const FIRST_INHERITED: RawFd = 3;
 
 /// The opposite of [`keep_on_exec`].
 pub(crate) fn close_on_exec(fd: impl AsFd) -> io::Result<()> {
@@ -233,23 +289,19 @@ impl AsFd for Doorbell {
     }
 }
 
-/// The first descriptor that socket activation hands over (`sd_listen_fds(3)`).
-const LISTEN_FDS_START: RawFd = 3;
-
 /// More than anyone passes; a bound on what an environment variable can make us look at.
-const LISTEN_FDS_MOST: RawFd = 64;
+const LISTENERS_MOST: RawFd = 64;
 
-/// The listening sockets that a service manager passed to this process (`LISTEN_FDS`, `LISTEN_PID`).
+/// The listening sockets that a service manager passed to this process (`LISTEN_FDS`, `LISTEN_PID`,
+/// `sd_listen_fds(3)`).
 ///
-/// Empty when nothing was passed, or when what was passed is for another pid (a child of the addressed process
-/// inherits the variables). Each socket is set to close on exec. Asked once in a process; a second call is an error,
-/// since the first owns the descriptors. Call it before anything else is opened: what stands at 3 must be the manager's.
+/// Empty when nothing was passed, or when what was passed is for another pid (a child of the addressed process inherits
+/// the variables). Each socket is set to close on exec, and is given once ([`take_inherited`]).
 ///
 /// # Errors
-/// `InvalidData` when a variable does not parse, when more than 64 are announced, when one of the descriptors is closed
-/// or is not a listening stream socket; `AlreadyExists` on the second call.
+/// `InvalidData` when a variable does not parse, when more than 64 are announced, when one of the descriptors is closed,
+/// is not a listening stream socket or was taken before; it names the descriptor.
 pub fn inherited_listeners() -> io::Result<Vec<OwnedFd>> {
-    static ASKED: AtomicBool = AtomicBool::new(false);
     let invalid = |what: String| io::Error::new(io::ErrorKind::InvalidData, what);
     let number = |variable: &str| -> io::Result<Option<i32>> {
         let Some(value) = std::env::var_os(variable) else {
@@ -266,49 +318,33 @@ pub fn inherited_listeners() -> io::Result<Vec<OwnedFd>> {
     if pid != crate::process::pid().as_raw() {
         return Ok(Vec::new());
     }
-    if !(0..=LISTEN_FDS_MOST).contains(&count) {
+    if !(0..=LISTENERS_MOST).contains(&count) {
         return Err(invalid(format!(
-            "LISTEN_FDS={count} is not within 0..={LISTEN_FDS_MOST}"
+            "LISTEN_FDS={count} is not within 0..={LISTENERS_MOST}"
         )));
     }
-    let range = LISTEN_FDS_START..LISTEN_FDS_START + count;
-    for fd in range.clone() {
-        check_inherited(fd).map_err(|why| invalid(format!("inherited descriptor {fd}: {why}")))?;
-    }
-    if ASKED.swap(true, Ordering::Relaxed) {
-        return Err(io::Error::new(
-            io::ErrorKind::AlreadyExists,
-            "the inherited sockets were already taken",
-        ));
-    }
-    let mut listeners = Vec::new();
-    for fd in range {
-        // SAFETY: from_raw_fd needs an open descriptor that nobody else owns.
-        // - Open: `check_inherited` found a listening socket at this number.
-        // - Nobody else: it is not closed on exec, as that check saw, so it came over exec; what std and this crate
-        //   open in this process is always closed on exec. LISTEN_PID is our pid, so it was put there for this
-        //   process to own (the protocol of `sd_listen_fds(3)`), and `ASKED` lets one call in this process take it.
-        let owned = unsafe { OwnedFd::from_raw_fd(fd) };
-        close_on_exec(&owned)?;
-        listeners.push(owned);
-    }
-    Ok(listeners)
+    (FIRST_INHERITED..FIRST_INHERITED + count)
+        .map(|fd| {
+            take_checked(fd, check_listener)
+                .map_err(|why| invalid(format!("inherited descriptor {fd}: {why}")))
+        })
+        .collect()
 }
 
-/// Whether a listening stream socket that came over exec is open at this number.
-fn check_inherited(fd: RawFd) -> io::Result<()> {
-    // SAFETY: borrow_raw needs a number that is not -1 (it is 3 or more, by the caller's range) and that stays open
-    // while borrowed: whoever has it open gave it to us to keep, and the borrow ends with this function. Were it closed
-    // all the same, the calls below answer EBADF; they read and change nothing else.
-    let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };
-    let flags = FdFlag::from_bits_retain(fcntl(borrowed, FcntlArg::F_GETFD)?);
-    let refused = |what| Err(io::Error::new(io::ErrorKind::InvalidData, what));
-    if flags.contains(FdFlag::FD_CLOEXEC) {
-        return refused("opened by this process, not inherited");
+fn check_listener(fd: BorrowedFd<'_>) -> io::Result<()> {
+    let socket = socket2::SockRef::from(&fd);
+    if socket.r#type()? == socket2::Type::STREAM && socket.is_listener()? {
+        Ok(())
+    } else {
+        Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            "not a listening stream socket",
+        ))
     }
-    let socket = socket2::SockRef::from(&borrowed);
-    if socket.r#type()? != socket2::Type::STREAM || !socket.is_listener()? {
-        return refused("not a listening stream socket");
+}
+
+impl std::os::fd::AsRawFd for Doorbell {
+    fn as_raw_fd(&self) -> RawFd {
+        self.0.as_raw_fd()
     }
-    Ok(())
 }

@@ -46,7 +46,8 @@ enum Way {
     File,
     /// A socket: each send says that it must not wait.
     Socket,
-    /// An open file shared with others, which could not be opened anew: asked before each write of at most `PIPE_BUF`.
+    /// An open file shared with others, which could not be opened anew: each write says that it must not wait, or is
+    /// polled for where the kernel knows no such write.
     Asked,
 }
 
@@ -159,25 +160,36 @@ fn send(fd: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
     Ok(rustix::net::send(fd, bytes, flags)?)
 }
 
-/// Writes at most `PIPE_BUF` bytes without waiting, on an open file whose flags are not ours to change.
+/// The first part of `bytes` that one write to a pipe keeps together.
+fn part(bytes: &[u8]) -> &[u8] {
+    &bytes[..bytes.len().min(PIPE_BUF)]
+}
+
+/// Writes at most `PIPE_BUF` bytes by a call that must not wait (`pwritev2(2)`, `RWF_NOWAIT`): pipes know it since
+/// Linux 6.4. Anything that does not is polled.
 fn write_asked(fd: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
-    let part = &bytes[..bytes.len().min(PIPE_BUF)];
     #[cfg(target_os = "linux")]
     {
-        // One call that must not wait: pipes know it since Linux 6.4. The offset -1 means "where the file stands".
-        let at_position = u64::MAX;
+        // The offset -1 means "where the file stands".
+        let here = u64::MAX;
         match rustix::io::pwritev2(
             fd,
-            &[IoSlice::new(part)],
-            at_position,
+            &[IoSlice::new(part(bytes))],
+            here,
             rustix::io::ReadWriteFlags::NOWAIT,
         ) {
             Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => {}
             result => return Ok(result?),
         }
     }
-    // A pipe that polls writable has room for PIPE_BUF bytes. Another writer may take that room in between: then this
-    // write waits for the reader. Only where neither of the ways above exists.
+    write_polled(fd, bytes)
+}
+
+/// Writes at most `PIPE_BUF` bytes if the file polls writable, as a pipe does that has room for them.
+///
+/// Another writer may take that room between the poll and the write; then the write waits for the reader. It is the last
+/// resort for that reason.
+fn write_polled(fd: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
     let now = Timespec {
         tv_sec: 0,
         tv_nsec: 0,
@@ -185,5 +197,68 @@ fn write_asked(fd: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
     if poll(&mut [PollFd::new(&fd, PollFlags::OUT)], Some(&now))? == 0 {
         return Err(io::ErrorKind::WouldBlock.into());
     }
-    Ok(nix::unistd::write(fd, part)?)
+    Ok(nix::unistd::write(fd, part(bytes))?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{AsFd, Output, PIPE_BUF, Way, Written, io, write_asked, write_polled};
+    use std::io::Read;
+
+    #[m0_spec::row(U18)]
+    #[test]
+    fn a_shared_pipe_is_written_without_waiting_and_without_changing_it() {
+        for write in [write_asked, write_polled] {
+            let (mut reader, writer) = io::pipe().expect("descriptors are free");
+            let mut taken = 0;
+            let end = loop {
+                match write(writer.as_fd(), &[b'x'; 3 * PIPE_BUF]) {
+                    Ok(count) => {
+                        assert!((1..=PIPE_BUF).contains(&count), "{count}");
+                        taken += count;
+                    }
+                    Err(error) => break error,
+                }
+            };
+            assert_eq!(end.kind(), io::ErrorKind::WouldBlock);
+            let flags = nix::fcntl::fcntl(&writer, nix::fcntl::FcntlArg::F_GETFL).expect("open");
+            assert_eq!(
+                flags & nix::libc::O_NONBLOCK,
+                0,
+                "the shared file still blocks"
+            );
+            reader
+                .read_exact(&mut vec![0; taken])
+                .expect("all of it is there");
+            assert_eq!(write(writer.as_fd(), b"room again").expect("a reader"), 10);
+            drop(reader);
+            let end = write(writer.as_fd(), b"nobody").expect_err("no reader");
+            assert_eq!(end.kind(), io::ErrorKind::BrokenPipe);
+        }
+    }
+
+    #[m0_spec::row(U18)]
+    #[test]
+    fn an_output_that_could_not_be_opened_anew_tells_full_from_closed() {
+        let (reader, writer) = io::pipe().expect("descriptors are free");
+        let output = Output {
+            fd: writer.into(),
+            way: Way::Asked,
+        };
+        let mut taken = 0;
+        while let Written::Bytes(count) = output.try_write(&[b'x'; 1000]).expect("no error is due")
+        {
+            taken += count;
+        }
+        assert!(taken > 0);
+        assert_eq!(
+            output.try_write(&[b'x'; 1000]).expect("no error is due"),
+            Written::WouldBlock
+        );
+        drop(reader);
+        assert_eq!(
+            output.try_write(b"x").expect("no error is due"),
+            Written::Closed
+        );
+    }
 }

@@ -23,6 +23,24 @@ pub fn parent_pid() -> Pid {
     nix::unistd::getppid()
 }
 
+/// Sets a variable of this process's environment, for the children that it will make.
+///
+/// # Errors
+/// `Unsupported` when other threads run: reading the environment from one of them, which no lock of ours could
+/// stop, would race (`environ(7)`, `setenv(3)`: "MT-Unsafe").
+pub fn set_variable(name: &str, value: &str) -> io::Result<()> {
+    if crate::fork::thread_count()? != 1 {
+        return Err(io::Error::new(
+            io::ErrorKind::Unsupported,
+            "other threads run and may be reading the environment",
+        ));
+    }
+    // SAFETY: no other thread reads or writes the environment, because there is none: the count above is of this
+    // process, and only a thread of this process could start another one.
+    unsafe { std::env::set_var(name, value) };
+    Ok(())
+}
+
 /// Ends the process at once with `code` (0..=255 reach the parent): no destructor, no `atexit` handler, no flush.
 ///
 /// The right end for a forked child, whose copies of buffers and handlers belong to its parent (`_exit(2)`).

@@ -6,6 +6,7 @@
 
 use std::io;
 
+use nix::libc::{WCOREDUMP, WEXITSTATUS, WIFEXITED, WIFSIGNALED, WIFSTOPPED, WSTOPSIG, WTERMSIG};
 use rustix::io::Errno;
 use rustix::process::{WaitOptions, wait};
 
@@ -54,24 +55,68 @@ pub fn next_change() -> io::Result<Option<Change>> {
             Err(Errno::INTR) => continue,
             Err(errno) => return Err(errno.into()),
         };
-        let what = if let Some(code) = status.exit_status() {
-            What::Exited(code)
-        } else if let Some(number) = status.terminating_signal() {
-            What::Signaled {
-                signal: Signal::from_wait_status(number),
-                core: status.as_raw() & WCOREFLAG != 0,
-            }
-        } else if let Some(number) = status.stopping_signal() {
-            What::Stopped(Signal::from_wait_status(number))
-        } else {
-            What::Continued
-        };
+        let pid = Pid::from_raw(pid.as_raw_nonzero().get());
         return Ok(Some(Change {
-            pid: Pid::from_raw(pid.as_raw_nonzero().get()),
-            what,
+            pid,
+            what: decode(status.as_raw()),
         }));
     }
 }
 
-/// The bit of a wait status that says "core dumped" (`WCOREDUMP`, the same on every Unix in use).
-const WCOREFLAG: i32 = 0x80;
+/// What a wait status says (`waitpid(2)`). rustix's own accessors leave out the core.
+fn decode(status: i32) -> What {
+    if WIFEXITED(status) {
+        What::Exited(WEXITSTATUS(status))
+    } else if WIFSIGNALED(status) {
+        What::Signaled {
+            signal: Signal::from_wait_status(WTERMSIG(status)),
+            core: WCOREDUMP(status),
+        }
+    } else if WIFSTOPPED(status) {
+        What::Stopped(Signal::from_wait_status(WSTOPSIG(status)))
+    } else {
+        What::Continued
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Signal, What, decode};
+
+    #[m0_spec::row(U4)]
+    #[test]
+    fn a_wait_status_says_one_thing() {
+        // Literal numbers as Linux gives them: code << 8; signal; signal | 0x80 with a core; signal << 8 | 0x7f; 0xffff.
+        for (status, what) in [
+            (0x0000, What::Exited(0)),
+            (0x4e00, What::Exited(78)),
+            (0xff00, What::Exited(255)),
+            (
+                0x0009,
+                What::Signaled {
+                    signal: Signal::SIGKILL,
+                    core: false,
+                },
+            ),
+            (
+                0x008b,
+                What::Signaled {
+                    signal: Signal::SIGSEGV,
+                    core: true,
+                },
+            ),
+            (
+                0x00a3,
+                What::Signaled {
+                    signal: Signal::from_wait_status(35),
+                    core: true,
+                },
+            ),
+            (0x137f, What::Stopped(Signal::SIGSTOP)),
+            (0x167f, What::Stopped(Signal::SIGTTOU)),
+            (0xffff, What::Continued),
+        ] {
+            assert_eq!(decode(status), what, "{status:#06x}");
+        }
+    }
+}
