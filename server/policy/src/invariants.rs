@@ -40,6 +40,10 @@ pub(crate) fn holds(state: &State) -> Result<(), &'static str> {
             slot.row.since_ms <= state.now_ms,
             "a row of deaths began in the past",
         )?;
+        ensure(
+            slot.row.deaths == 0 || state.course != Course::New,
+            "before the start nobody has died",
+        )?;
         match state.course {
             Course::New | Course::Gone { .. } => ensure(
                 slot.phase

@@ -12,13 +12,13 @@ use crate::event::Event;
 use crate::state::State;
 use crate::step;
 
-/// Entries that a journal keeps.
+/// Entries that a journal keeps, unless it is told otherwise.
 pub const JOURNAL_ENTRIES: usize = 1024;
 
 /// First line of a journal's text.
 pub(crate) const TITLE: &str = "m0 supervisor journal 1";
 
-/// The last [`JOURNAL_ENTRIES`] events and what was done about them.
+/// The last events, [`JOURNAL_ENTRIES`] at most, and what was done about them.
 ///
 /// ```
 /// use m0_policy::{Config, Event, Journal, State, replay, step};
@@ -34,24 +34,41 @@ pub(crate) const TITLE: &str = "m0 supervisor journal 1";
 pub struct Journal {
     /// The state before the first entry.
     base: State,
+    most: usize,
     dropped: u64,
     entries: VecDeque<(Event, Vec<Action>)>,
 }
 
 impl Journal {
-    /// An empty journal of a supervisor in this state.
+    /// An empty journal of a supervisor in this state, with the default bound.
     pub fn new(state: &State) -> Self {
+        Self::bounded(state, JOURNAL_ENTRIES)
+    }
+
+    /// An empty journal that keeps at most this many entries, and at least one.
+    pub fn bounded(state: &State, entries: usize) -> Self {
         Self {
             base: state.clone(),
+            most: entries.max(1),
             dropped: 0,
-            entries: VecDeque::with_capacity(JOURNAL_ENTRIES),
+            entries: VecDeque::new(),
         }
+    }
+
+    /// Entries that it keeps now.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether nothing was recorded yet.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
     }
 
     /// Notes an event that was stepped and the actions that came of it. Call it before the actions
     /// are performed, so that a journal written by one of them is complete.
     pub fn record(&mut self, event: Event, actions: &[Action]) {
-        if self.entries.len() == JOURNAL_ENTRIES
+        if self.entries.len() == self.most
             && let Some((oldest, _)) = self.entries.pop_front()
         {
             step(&mut self.base, oldest);
