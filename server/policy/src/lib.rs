@@ -23,6 +23,7 @@
 
 mod action;
 mod config;
+mod decide;
 mod drain;
 mod event;
 pub mod invariants;

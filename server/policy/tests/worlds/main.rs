@@ -1,10 +1,11 @@
 //! Supervision in simulated worlds: forks fail, workers die at any moment, signals come twice,
 //! strangers are reaped, pids are reused, clocks stand still and ticks come late.
 //!
-//! `script` makes the stories, `world` lets them happen, `ledger` judges every action; the tests
-//! are in `properties` and `journals`.
+//! `script` makes the stories, `world` lets them happen, `ledger` says what every event is owed and
+//! `judge` holds the actions against it; the tests are in `properties` and `journals`.
 
 mod journals;
+mod judge;
 mod ledger;
 mod properties;
 mod script;

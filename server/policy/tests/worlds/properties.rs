@@ -1,6 +1,6 @@
 //! Safety of supervision under faults, then convergence when the faults stop.
 //!
-//! The worlds judge every action (see `ledger.rs`); here stands what whole stories must
+//! The worlds judge every action (see `judge.rs`); here stands what whole stories must
 //! come to.
 
 use std::collections::BTreeSet;
