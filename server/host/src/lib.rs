@@ -1,1 +1,47 @@
-//! To be filled.
+//! A pre-fork host for HTTP applications.
+//!
+//! An application writes a handler and, if it likes, a periodic producer; the host owns everything
+//! else: the listener, the workers and their supervision, accept sharing, the cross-worker bus, held
+//! streams, signals, refusals and the drain. [`serve`] is the whole of it, in thirteen steps.
+//!
+//! The contract, promise by promise, is in `spec/`; each row names the evidence that holds it.
+
+mod accept;
+mod access;
+mod answer;
+mod app;
+mod body;
+mod cadence;
+mod config;
+mod conn;
+mod doctor;
+mod driver;
+mod engine;
+mod fanout;
+mod handler;
+mod held;
+mod link;
+mod listen;
+mod log;
+pub mod producer;
+mod publisher;
+mod refusal;
+mod run;
+mod serve;
+mod settings;
+mod supervisor;
+mod variables;
+mod watch;
+mod worker;
+
+pub use app::{AppHandler, HostContext, NoProducer, Producer};
+pub use body::{BodyError, RequestBody};
+pub use config::AppConfig;
+pub use held::EventStream;
+pub use m0_framelog::FrameId;
+pub use m0_page::{Page, PageSnapshot, ProducerCounter, WorkerCounter, WorkerState};
+pub use m0_streams::sse::Frame;
+pub use publisher::{PublishError, Published, Publisher};
+pub use refusal::{EXIT_CLEAN, EXIT_CONFIG, EXIT_CRASH_LOOP, EXIT_OS, EXIT_UNCLEAN, Refusal};
+pub use serve::serve;
+pub use settings::{Bind, Level, Settings};

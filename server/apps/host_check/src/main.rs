@@ -1,2 +1,35 @@
-//! To be filled.
-fn main() {}
+//! The application that the smokes drive: a handler, a producer and their fault knobs.
+//!
+//! Owns the routes and the `M0_HOSTCHECK_*` knobs. Refuses to know anything that the host owns: there is
+//! no listener, fork, signal or frame id here. Invariant: without knobs it is an ordinary application.
+
+mod beat;
+mod knobs;
+mod routes;
+mod stats;
+
+use std::process::ExitCode;
+
+use axum::Router;
+use m0_host::{AppConfig, AppHandler, HostContext, Refusal};
+
+/// The handler of the check.
+struct Check;
+
+impl AppHandler for Check {
+    type Service = Router;
+    type Body = axum::body::Body;
+
+    fn make(context: &HostContext) -> Result<Router, Refusal> {
+        knobs::at_make(context)?;
+        Ok(routes::router(context.clone()))
+    }
+
+    fn variables() -> &'static [&'static str] {
+        knobs::NAMES
+    }
+}
+
+fn main() -> ExitCode {
+    m0_host::serve::<Check, beat::Beat>(AppConfig::from_env())
+}

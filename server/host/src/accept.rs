@@ -1,0 +1,68 @@
+//! The loop's side of accepting.
+//!
+//! Owns the accept(2) of a worker and the size of a batch. Refuses to wait: the watch thread says when
+//! to look. Invariant: a connection is taken only by a loop that runs, at most a batch of them before
+//! the connections already held get their turn, and none while a live sibling holds less.
+
+use std::rc::Rc;
+
+use m0_page::Verdict;
+use m0_unix::sockets::{self, AcceptError, Peer};
+use serde_json::json;
+use socket2::Socket;
+
+use crate::link::Looked;
+use crate::log;
+use crate::settings::Level;
+use crate::worker::Worker;
+
+/// Connections taken before those already held get their turn.
+const BATCH: usize = 16;
+
+/// Takes what waits, as far as it is this worker's to take. `force`: at least one, whatever others hold.
+pub(crate) fn look(worker: &Rc<Worker>, force: bool, serve: &dyn Fn(Socket, Peer)) -> Looked {
+    let mut taken = 0;
+    for _ in 0..BATCH {
+        if worker.is_full() {
+            return Looked::Full;
+        }
+        if worker.shares() && !(force && taken == 0) && matches!(worker.verdict(), Verdict::Defer { .. }) {
+            return Looked::Deferred;
+        }
+        match sockets::accept(worker.listener()) {
+            Ok(Some((socket, peer))) => {
+                worker.note_starved(None);
+                taken += 1;
+                prepare(&socket, peer);
+                serve(socket, peer);
+            }
+            Ok(None) if taken > 0 => return Looked::Drained,
+            Ok(None) => return Looked::Nothing,
+            Err(error) => match sockets::accept_error(&error) {
+                // The connection died in the queue: the next one may be fine.
+                AcceptError::Retry => {}
+                AcceptError::Starved => {
+                    worker.note_starved(Some(&error));
+                    return Looked::Starved;
+                }
+                AcceptError::Fatal => {
+                    log::event(
+                        Level::Error,
+                        "os-refused",
+                        json!({ "what": "accepting", "message": error.to_string() }),
+                    );
+                    return Looked::Starved;
+                }
+            },
+        }
+    }
+    Looked::More
+}
+
+/// Small writes go out at once, and a peer that vanished is noticed.
+fn prepare(socket: &Socket, peer: Peer) {
+    if let Peer::Tcp(_) = peer {
+        // A connection that was reset in the meantime takes no options; its first read says so.
+        let _ = sockets::set_nodelay(socket);
+    }
+}

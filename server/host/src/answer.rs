@@ -1,0 +1,142 @@
+//! The body of an answer on its way out: the application's, a text of the host's, or a held stream.
+//!
+//! Owns what happens when a body ends, fails, panics or is given up: it is counted and logged once.
+//! Refuses to know the socket. Invariant: a body that did not end by itself is never seen as whole:
+//! its error reaches the engine, which cuts the connection.
+
+use std::fmt::Display;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+
+use crate::access::Entry;
+use crate::conn::Conn;
+
+/// Why a body was cut.
+#[derive(Debug)]
+pub(crate) struct CutBody;
+
+impl Display for CutBody {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the answer's body failed")
+    }
+}
+
+impl std::error::Error for CutBody {}
+
+/// What the bytes come from.
+enum Source<B> {
+    App(Pin<Box<B>>),
+    Text(Option<Bytes>),
+    Held,
+}
+
+/// The body that the engine sends.
+pub(crate) struct AnswerBody<B> {
+    source: Source<B>,
+    conn: Rc<Conn>,
+    /// Written to the access log when the body is done with; none when the log is off.
+    entry: Option<Box<Entry>>,
+}
+
+impl<B> AnswerBody<B> {
+    pub(crate) fn app(body: B, conn: Rc<Conn>, entry: Option<Box<Entry>>) -> Self {
+        AnswerBody {
+            source: Source::App(Box::pin(body)),
+            conn,
+            entry,
+        }
+    }
+
+    pub(crate) fn text(text: Bytes, conn: Rc<Conn>, entry: Option<Box<Entry>>) -> Self {
+        let text = Some(text).filter(|text| !text.is_empty());
+        AnswerBody {
+            source: Source::Text(text),
+            conn,
+            entry,
+        }
+    }
+
+    /// The body of a held stream: the connection keeps its entry, for the stream outlives this body.
+    pub(crate) fn held(conn: Rc<Conn>) -> Self {
+        AnswerBody {
+            source: Source::Held,
+            conn,
+            entry: None,
+        }
+    }
+
+    fn sent(&mut self, bytes: usize) {
+        if let Some(entry) = &mut self.entry {
+            entry.bytes += bytes as u64;
+        }
+    }
+}
+
+impl<B: Body<Data = Bytes, Error: Display>> Body for AnswerBody<B> {
+    type Data = Bytes;
+    type Error = CutBody;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, CutBody>>> {
+        let this = &mut *self;
+        let frame = match &mut this.source {
+            Source::Text(text) => text.take().map(|text| Ok(Frame::data(text))),
+            Source::Held => {
+                this.conn.arm_takeover();
+                return Poll::Pending;
+            }
+            Source::App(body) => match catch_unwind(AssertUnwindSafe(|| body.as_mut().poll_frame(cx))) {
+                Ok(Poll::Pending) => return Poll::Pending,
+                Ok(Poll::Ready(Some(Ok(frame)))) => Some(Ok(frame)),
+                Ok(Poll::Ready(Some(Err(error)))) => {
+                    this.conn.body_failed(&error.to_string());
+                    Some(Err(CutBody))
+                }
+                Ok(Poll::Ready(None)) => None,
+                Err(_) => {
+                    this.conn.count_panic();
+                    Some(Err(CutBody))
+                }
+            },
+        };
+        if let Some(Ok(frame)) = &frame
+            && let Some(data) = frame.data_ref()
+        {
+            let bytes = data.len();
+            this.sent(bytes);
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match &self.source {
+            Source::App(body) => body.is_end_stream(),
+            Source::Text(text) => text.is_none(),
+            Source::Held => false,
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.source {
+            Source::App(body) => body.size_hint(),
+            Source::Text(text) => SizeHint::with_exact(text.as_ref().map_or(0, Bytes::len) as u64),
+            Source::Held => SizeHint::default(),
+        }
+    }
+}
+
+impl<B> Drop for AnswerBody<B> {
+    fn drop(&mut self) {
+        if let Some(entry) = self.entry.take() {
+            entry.write();
+        }
+        // A held stream that was never asked for a byte (the answer to HEAD) ends like any other.
+        if !matches!(self.source, Source::Held) || self.conn.release_held() {
+            self.conn.response_ends();
+        }
+    }
+}

@@ -1,0 +1,463 @@
+//! One connection: its socket, what has come and gone, and what its driver should do about it.
+//!
+//! Owns the socket and the record that the deadline sweep reads. Refuses to know HTTP beyond what the
+//! scanner of `m0_wire` says. Invariant: every received byte passes the scanner before the engine
+//! sees it, and only this file reads from or writes to the socket.
+
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::task::{Context, Poll, Waker, ready};
+
+use m0_page::{Share, WorkerCounter};
+use m0_streams::Fate;
+use m0_unix::clock::monotonic_ms;
+use m0_unix::sockets::{self, Peer};
+use m0_wire::{Deadlines, Expired, Phase, Place, Progress, Refusal, Scanner, Verdict};
+use serde_json::json;
+use socket2::Socket;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+use crate::access::Entry;
+use crate::held::Held;
+use crate::log;
+use crate::settings::Level;
+
+/// Largest single read. One buffer of this size serves all connections of a worker.
+const READ_BYTES: usize = 16 * 1024;
+
+thread_local! {
+    static SCRATCH: RefCell<Box<[u8; READ_BYTES]>> = RefCell::new(Box::new([0; READ_BYTES]));
+}
+
+/// Why the driver must act now, whatever the engine is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Interruption {
+    /// A deadline passed.
+    Expired(Expired),
+    /// The bytes in the middle of a body were refused.
+    Refused(Refusal),
+    /// The drain's bound passed.
+    Cut,
+}
+
+/// How far a response is, from the engine's point of view.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Response {
+    /// No request is being answered.
+    None,
+    /// The application has the request.
+    Pending,
+    /// The application has answered; bytes may be on the wire.
+    Ready,
+}
+
+/// How far a stream's takeover is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Takeover {
+    /// No held stream.
+    None,
+    /// The engine has asked the body for its first byte: the head is in its buffer.
+    Armed,
+    /// The head is out; the socket is the fan-out's.
+    Ready,
+}
+
+/// One connection. Shared between its driver, the engine's I/O, the sweep and the fan-out.
+pub(crate) struct Conn {
+    socket: AsyncFd<Socket>,
+    peer: Peer,
+    share: Share<'static>,
+    scanner: RefCell<Scanner>,
+    eof: Cell<bool>,
+    refusal: Cell<Option<Refusal>>,
+    interruption: Cell<Option<Interruption>>,
+    response: Cell<Response>,
+    takeover: Cell<Takeover>,
+    held: RefCell<Option<(Held, Option<Box<Entry>>)>>,
+    progress: Cell<Progress>,
+    blocked: Cell<bool>,
+    shut: Cell<bool>,
+    fate: Cell<Fate>,
+    discarded: Cell<usize>,
+    sent: Cell<u64>,
+    driver: RefCell<Option<Waker>>,
+}
+
+impl Conn {
+    /// Takes a freshly accepted socket; must be called on the worker's loop.
+    pub(crate) fn new(socket: Socket, peer: Peer, scanner: Scanner, share: Share<'static>) -> io::Result<Self> {
+        let now = monotonic_ms();
+        #[expect(deprecated, reason = "its successor is unsafe for types that might change their descriptor; a Socket never does")]
+        let socket = AsyncFd::new(socket)?;
+        let conn = Conn {
+            socket,
+            peer,
+            share,
+            scanner: RefCell::new(scanner),
+            eof: Cell::new(false),
+            refusal: Cell::new(None),
+            interruption: Cell::new(None),
+            response: Cell::new(Response::None),
+            takeover: Cell::new(Takeover::None),
+            held: RefCell::new(None),
+            progress: Cell::new(Progress::new(now)),
+            blocked: Cell::new(false),
+            shut: Cell::new(false),
+            fate: Cell::new(Fate::Clear),
+            discarded: Cell::new(0),
+            sent: Cell::new(0),
+            driver: RefCell::new(None),
+        };
+        share.opened();
+        Ok(conn)
+    }
+
+    pub(crate) fn peer(&self) -> &Peer {
+        &self.peer
+    }
+
+    /// Bytes for the engine, at most `room` of them, all seen by the scanner. Nothing handed over
+    /// means that the engine will get no more.
+    pub(crate) fn poll_read(&self, cx: &mut Context<'_>, room: usize, give: &mut dyn FnMut(&[u8])) -> Poll<io::Result<()>> {
+        loop {
+            let mut scanner = self.scanner.borrow_mut();
+            let held_back = scanner.ready();
+            if !held_back.is_empty() {
+                let given = held_back.len().min(room);
+                give(&held_back[..given]);
+                scanner.consume(given);
+                return Poll::Ready(Ok(()));
+            }
+            if self.eof.get() || self.refusal.get().is_some() {
+                return Poll::Ready(Ok(()));
+            }
+            let read = SCRATCH.with_borrow_mut(|scratch| {
+                let limit = scratch.len().min(room);
+                let got = ready!(self.poll_recv(cx, &mut scratch[..limit]))?;
+                if got == 0 {
+                    self.eof.set(true);
+                    return Poll::Ready(Ok(false));
+                }
+                let requests = scanner.requests_seen();
+                let fed = scanner.feed(&scratch[..got]);
+                if fed.pass > 0 {
+                    give(&scratch[..fed.pass]);
+                }
+                let new_request = scanner.requests_seen() != requests;
+                self.note(|progress| progress.received(scanner.phase(), new_request, monotonic_ms()));
+                if let Verdict::Refuse(refusal) = fed.verdict {
+                    self.refuse(refusal);
+                }
+                Poll::Ready(Ok::<bool, io::Error>(fed.pass > 0))
+            });
+            match read {
+                Poll::Pending => {
+                    self.note(|progress| progress.waits(monotonic_ms()));
+                    return Poll::Pending;
+                }
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                Poll::Ready(Ok(true)) => return Poll::Ready(Ok(())),
+                // The end, a refusal, or bytes held back until their head is complete: look again.
+                Poll::Ready(Ok(false)) => {}
+            }
+        }
+    }
+
+    fn refuse(&self, refusal: Refusal) {
+        self.refusal.set(Some(refusal));
+        // A refused head waits for the answers before it; a refused body is answered at once.
+        if refusal.place == Place::Body {
+            self.interrupt(Interruption::Refused(refusal));
+        }
+    }
+
+    fn note(&self, change: impl FnOnce(&mut Progress)) {
+        let mut progress = self.progress.get();
+        change(&mut progress);
+        self.progress.set(progress);
+    }
+
+    /// Receives raw bytes, past the scanner: for lingering and for held streams.
+    pub(crate) fn poll_recv(&self, cx: &mut Context<'_>, into: &mut [u8]) -> Poll<io::Result<usize>> {
+        loop {
+            let mut guard = ready!(self.socket.poll_read_ready(cx))?;
+            match guard.try_io(|socket| read(socket.get_ref(), into)) {
+                Ok(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
+                Ok(result) => return Poll::Ready(result),
+                Err(_would_block) => {}
+            }
+        }
+    }
+
+    /// Whether bytes or an end wait to be read right now.
+    pub(crate) fn has_input(&self) -> bool {
+        let mut one = [std::mem::MaybeUninit::uninit(); 1];
+        !matches!(self.socket.get_ref().peek(&mut one), Err(error) if error.kind() == io::ErrorKind::WouldBlock)
+    }
+
+    /// Sends bytes for the engine.
+    pub(crate) fn poll_send(&self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        loop {
+            let mut guard = match self.socket.poll_write_ready(cx) {
+                Poll::Ready(guard) => guard?,
+                Poll::Pending => {
+                    self.note_blocked();
+                    return Poll::Pending;
+                }
+            };
+            match guard.try_io(|socket| socket.get_ref().send(bytes)) {
+                Ok(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
+                Ok(result) => {
+                    if let Ok(sent) = result {
+                        self.note_sent(sent);
+                    }
+                    return Poll::Ready(result);
+                }
+                Err(_would_block) => {}
+            }
+        }
+    }
+
+    /// Sends what the socket takes now, without a task to wake: the fan-out's way.
+    pub(crate) fn send_now(&self, bytes: &[u8]) -> io::Result<usize> {
+        let sent = self
+            .socket
+            .try_io(Interest::WRITABLE, |socket| socket.send(bytes));
+        match sent {
+            Ok(n) => {
+                self.note_sent(n);
+                Ok(n)
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                self.note_blocked();
+                Ok(0)
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(0),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn note_blocked(&self) {
+        if !self.blocked.replace(true) {
+            self.note(|progress| progress.wrote(0, true, monotonic_ms()));
+        }
+    }
+
+    fn note_sent(&self, bytes: usize) {
+        if self.blocked.replace(false) {
+            self.note(|progress| progress.wrote(bytes, false, monotonic_ms()));
+        }
+        self.sent.set(self.sent.get() + bytes as u64);
+        self.share
+            .counter(WorkerCounter::BytesSent)
+            .add(bytes as u64);
+    }
+
+    /// The engine has handed everything it had to the socket.
+    pub(crate) fn flushed(&self) {
+        if self.takeover.get() == Takeover::Armed {
+            self.takeover.set(Takeover::Ready);
+            self.wake();
+        }
+    }
+
+    /// The answer in hand is a held stream.
+    pub(crate) fn hold(&self, held: Held, entry: Option<Box<Entry>>) {
+        *self.held.borrow_mut() = Some((held, entry));
+    }
+
+    /// What the stream asked for and its log entry, for whoever takes the connection over.
+    pub(crate) fn take_held(&self) -> Option<(Held, Option<Box<Entry>>)> {
+        self.held.borrow_mut().take()
+    }
+
+    /// The body of a held stream was dropped. Whether that ends the answer: it does when the stream
+    /// was never armed.
+    pub(crate) fn release_held(&self) -> bool {
+        if self.takeover.get() != Takeover::None {
+            return false;
+        }
+        if let Some((_, Some(entry))) = self.take_held() {
+            entry.write();
+        }
+        true
+    }
+
+    /// How the stream of this connection stands, as the fan-out found; wakes the driver when it has to act.
+    pub(crate) fn stream_stands(&self, fate: Fate) {
+        if self.fate.replace(fate) != fate {
+            self.wake();
+        }
+    }
+
+    pub(crate) fn stream_fate(&self) -> Fate {
+        self.fate.get()
+    }
+
+    /// Waits until the socket may take bytes again.
+    pub(crate) fn poll_writable(&self, cx: &mut Context<'_>) -> Poll<()> {
+        // A failed registration is found by the write that follows.
+        self.socket.poll_write_ready(cx).map(|_| ())
+    }
+
+    /// Reads and drops what the peer sends; ready when it has closed, failed, or sent `most` bytes.
+    pub(crate) fn poll_discard(&self, cx: &mut Context<'_>, most: usize) -> Poll<()> {
+        SCRATCH.with_borrow_mut(|scratch| {
+            loop {
+                match ready!(self.poll_recv(cx, &mut scratch[..])) {
+                    Ok(0) | Err(_) => return Poll::Ready(()),
+                    Ok(n) => {
+                        self.discarded.set(self.discarded.get() + n);
+                        if self.discarded.get() > most {
+                            return Poll::Ready(());
+                        }
+                    }
+                }
+            }
+        })
+    }
+
+    /// Bytes sent on this connection.
+    pub(crate) fn sent_bytes(&self) -> u64 {
+        self.sent.get()
+    }
+
+    pub(crate) fn is_http10(&self) -> bool {
+        self.scanner.borrow().is_http10()
+    }
+
+    /// The engine asks for the first byte of a held stream's body.
+    pub(crate) fn arm_takeover(&self) {
+        if self.takeover.get() == Takeover::None {
+            self.takeover.set(Takeover::Armed);
+        }
+    }
+
+    pub(crate) fn taken_over(&self) -> bool {
+        self.takeover.get() == Takeover::Ready
+    }
+
+    /// Sends FIN, unless an answer of the host's own is still to be written.
+    pub(crate) fn engine_shutdown(&self) {
+        if self.refusal.get().is_none() {
+            self.shutdown();
+        }
+    }
+
+    /// Sends FIN once.
+    pub(crate) fn shutdown(&self) {
+        if !self.shut.replace(true) {
+            // A peer that is gone already has nothing to be told.
+            let _ = sockets::shutdown_write(self.socket.get_ref());
+        }
+    }
+
+    /// Makes the close of this socket a reset: the peer must not take a cut answer for a whole one.
+    pub(crate) fn reset_on_close(&self) {
+        // Without it the close is an ordinary one.
+        let _ = sockets::reset_on_close(self.socket.get_ref());
+    }
+
+    /// A request's head is with the application.
+    pub(crate) fn request_begins(&self) {
+        self.response.set(Response::Pending);
+        self.share.counter(WorkerCounter::Requests).add(1);
+    }
+
+    /// The application has answered.
+    pub(crate) fn response_begins(&self) {
+        self.response.set(Response::Ready);
+    }
+
+    /// The response is with the socket, or given up.
+    pub(crate) fn response_ends(&self) {
+        self.response.set(Response::None);
+        let mut scanner = self.scanner.borrow_mut();
+        scanner.answered();
+        self.note(|progress| progress.answered(scanner.phase(), monotonic_ms()));
+    }
+
+    /// A handler or a body panicked and was caught.
+    pub(crate) fn count_panic(&self) {
+        self.share.counter(WorkerCounter::Panics).add(1);
+    }
+
+    /// The application's body failed midway: the peer sees a cut, the log the reason.
+    pub(crate) fn body_failed(&self, message: &str) {
+        log::event(
+            Level::Warn,
+            "cut",
+            json!({ "why": "the answer's body failed", "message": message, "peer": self.peer.to_string() }),
+        );
+    }
+
+    pub(crate) fn response(&self) -> Response {
+        self.response.get()
+    }
+
+    pub(crate) fn refusal(&self) -> Option<Refusal> {
+        self.refusal.get()
+    }
+
+    pub(crate) fn phase(&self) -> Phase {
+        self.scanner.borrow().phase()
+    }
+
+    /// Whether the peer may still be sending something that nobody has read.
+    pub(crate) fn owes_input(&self) -> bool {
+        !self.eof.get() && (self.refusal.get().is_some() || self.phase() == Phase::Body || self.has_input())
+    }
+
+    /// Nothing is asked and nothing is being answered.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.response.get() == Response::None
+            && matches!(self.phase(), Phase::FirstByte | Phase::Idle)
+            && !self.has_input()
+    }
+
+    /// The deadline that this connection has passed, if one has.
+    pub(crate) fn expired(&self, deadlines: &Deadlines, now_ms: u64) -> Option<Expired> {
+        self.progress.get().expired(deadlines, now_ms)
+    }
+
+    /// Makes the driver act; the first reason stands.
+    pub(crate) fn interrupt(&self, why: Interruption) {
+        if self.interruption.get().is_none() {
+            self.interruption.set(Some(why));
+        }
+        self.wake();
+    }
+
+    pub(crate) fn take_interruption(&self) -> Option<Interruption> {
+        self.interruption.take()
+    }
+
+    /// Remembers whom to wake.
+    pub(crate) fn register(&self, cx: &Context<'_>) {
+        let mut driver = self.driver.borrow_mut();
+        match driver.as_mut() {
+            Some(waker) => waker.clone_from(cx.waker()),
+            None => *driver = Some(cx.waker().clone()),
+        }
+    }
+
+    /// Wakes the driver.
+    pub(crate) fn wake(&self) {
+        if let Some(waker) = self.driver.borrow().as_ref() {
+            waker.wake_by_ref();
+        }
+    }
+}
+
+impl Drop for Conn {
+    fn drop(&mut self) {
+        self.share.closed();
+    }
+}
+
+fn read(socket: &Socket, into: &mut [u8]) -> io::Result<usize> {
+    use std::io::Read;
+    let mut socket = socket;
+    socket.read(into)
+}

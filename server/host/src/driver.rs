@@ -1,0 +1,236 @@
+//! The life of one connection, from accept to close.
+//!
+//! Owns the order: the engine works until it ends, is interrupted or hands over a held stream; then the
+//! host's own last words, and a close that lets them arrive. Refuses to know how bytes are judged or
+//! written. Invariant: every way out of here closes the connection and says so once.
+
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use m0_streams::Fate;
+use m0_unix::clock::monotonic_ms;
+use m0_wire::respond::error_answer;
+use serde_json::json;
+use tokio::time::{Instant, timeout_at};
+
+use crate::conn::{Conn, Interruption, Response};
+use crate::engine::{Engine, EngineEnd, Handle};
+use crate::log;
+use crate::settings::Level;
+use crate::worker::Worker;
+
+/// Most bytes that are read and dropped from a peer that was refused.
+const LINGER_BYTES: usize = 256 * 1024;
+
+/// Why the engine's part ended.
+enum Outcome {
+    Ended(EngineEnd),
+    Interrupted(Interruption),
+    TakenOver,
+    /// The drain found nothing asked and nothing being answered.
+    Idle,
+}
+
+/// Drives one connection to its end.
+pub(crate) async fn drive<S: Handle>(conn: Rc<Conn>, handler: S, worker: Rc<Worker>)
+{
+    let outcome = engine_part(&conn, handler, &worker).await;
+    match outcome {
+        Outcome::Ended(end) => {
+            if let Some(refusal) = conn.refusal() {
+                tell_refusal(&conn, refusal.status, refusal.reason);
+                last_words(&conn, &worker, refusal.status, refusal.reason).await;
+            } else if end == EngineEnd::Broken && conn.response() != Response::None {
+                // A cut answer must not look whole.
+                conn.reset_on_close();
+            } else if conn.owes_input() {
+                linger(&conn, &worker).await;
+            }
+        }
+        Outcome::Interrupted(why) => interrupted(&conn, &worker, why).await,
+        Outcome::TakenOver => hold(&conn, &worker).await,
+        Outcome::Idle => conn.shutdown(),
+    }
+}
+
+/// Lets the engine work until something ends its part. The engine is gone when this returns.
+async fn engine_part<S: Handle>(conn: &Rc<Conn>, handler: S, worker: &Rc<Worker>) -> Outcome
+{
+    let mut engine = Engine::new(Rc::clone(conn), handler, worker.settings());
+    let mut told_last = false;
+    poll_fn(|cx: &mut Context<'_>| {
+        conn.register(cx);
+        if let Some(why) = conn.take_interruption() {
+            return Poll::Ready(Outcome::Interrupted(why));
+        }
+        if worker.draining() && !told_last {
+            told_last = true;
+            engine.last_request();
+        }
+        let polled = engine.poll(cx);
+        if conn.taken_over() {
+            return Poll::Ready(Outcome::TakenOver);
+        }
+        if let Poll::Ready(end) = polled {
+            return Poll::Ready(Outcome::Ended(end));
+        }
+        // The poll above has read what had come: nothing asked now means that nothing was asked in time.
+        if told_last && conn.is_idle() {
+            return Poll::Ready(Outcome::Idle);
+        }
+        Poll::Pending
+    })
+    .await
+}
+
+/// The connection cannot go on: the last words where they can still be understood, else a cut.
+async fn interrupted(conn: &Rc<Conn>, worker: &Worker, why: Interruption) {
+    let answerable = conn.response() != Response::Ready;
+    match why {
+        Interruption::Refused(refusal) => {
+            tell_refusal(conn, refusal.status, refusal.reason);
+            if answerable {
+                last_words(conn, worker, refusal.status, refusal.reason).await;
+            } else {
+                conn.reset_on_close();
+            }
+        }
+        Interruption::Expired(expired) => match expired.answer {
+            Some(status) if answerable => {
+                tell_cut(conn, Level::Info, expired.why);
+                last_words(conn, worker, status, expired.why).await;
+            }
+            None if conn.response() == Response::None => conn.shutdown(),
+            _ => {
+                tell_cut(conn, Level::Warn, expired.why);
+                conn.reset_on_close();
+            }
+        },
+        Interruption::Cut => {
+            tell_cut(conn, Level::Warn, "the drain's bound passed");
+            conn.reset_on_close();
+        }
+    }
+}
+
+/// Holds a stream until its peer leaves, it is finished, or it is cut.
+async fn hold(conn: &Rc<Conn>, worker: &Worker) {
+    let Some((held, mut entry)) = conn.take_held() else {
+        return;
+    };
+    let Some(key) = worker.fanout().join(conn, &held, conn.is_http10()) else {
+        // Others took the last places between the answer's head and now.
+        conn.reset_on_close();
+        return;
+    };
+    conn.stream_stands(worker.fanout().pump(key));
+    let sent_before = conn.sent_bytes();
+    let cut = poll_fn(|cx| {
+        conn.register(cx);
+        if let Some(why) = conn.take_interruption() {
+            return Poll::Ready(Some(why));
+        }
+        if conn.poll_discard(cx, LINGER_BYTES).is_ready() {
+            return Poll::Ready(None);
+        }
+        loop {
+            match conn.stream_fate() {
+                Fate::Clear => return Poll::Pending,
+                Fate::Finished | Fate::Gone => return Poll::Ready(None),
+                Fate::Blocked => {
+                    if conn.poll_writable(cx).is_pending() {
+                        return Poll::Pending;
+                    }
+                    conn.stream_stands(worker.fanout().pump(key));
+                }
+            }
+        }
+    })
+    .await;
+    worker.fanout().leave(key);
+    if let Some(entry) = &mut entry {
+        entry.bytes = conn.sent_bytes() - sent_before;
+        entry.write();
+    }
+    if cut.is_some() {
+        worker.count_cut_stream();
+        tell_cut(
+            conn,
+            Level::Info,
+            match cut {
+                Some(Interruption::Expired(expired)) => expired.why,
+                _ => "the drain's bound passed",
+            },
+        );
+        conn.reset_on_close();
+    } else if conn.stream_fate() == Fate::Finished {
+        conn.shutdown();
+        if conn.owes_input() {
+            linger(conn, worker).await;
+        }
+    }
+}
+
+/// Writes an answer of the host's own and closes so that it arrives.
+async fn last_words(conn: &Rc<Conn>, worker: &Worker, status: u16, reason: &str) {
+    let answer = error_answer(status, reason, &[]);
+    let bound = Instant::now() + worker.settings().linger;
+    let mut sent = 0;
+    let all = poll_fn(|cx| {
+        while sent < answer.len() {
+            match conn.poll_send(cx, &answer[sent..]) {
+                Poll::Ready(Ok(n)) => sent += n,
+                Poll::Ready(Err(_)) => return Poll::Ready(()),
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+        Poll::Ready(())
+    });
+    // A peer that does not take even this gets the close alone.
+    if timeout_at(bound, all).await.is_ok() {
+        linger(conn, worker).await;
+    }
+}
+
+/// Sends FIN and reads on until the peer has closed too, within bounds: closing with bytes unread
+/// would reset the connection and destroy the answer on its way (RFC 9112 section 9.6).
+async fn linger(conn: &Rc<Conn>, worker: &Worker) {
+    conn.shutdown();
+    let bound = Instant::now() + worker.settings().linger;
+    let drained = poll_fn(|cx| {
+        conn.register(cx);
+        if worker.cutting() {
+            return Poll::Ready(());
+        }
+        conn.poll_discard(cx, LINGER_BYTES)
+    });
+    // The bound is the answer to a peer that never closes.
+    let _ = timeout_at(bound, drained).await;
+}
+
+fn tell_refusal(conn: &Conn, status: u16, reason: &str) {
+    log::event(
+        Level::Info,
+        "request-refused",
+        json!({ "status": status, "why": reason, "peer": conn.peer().to_string() }),
+    );
+}
+
+fn tell_cut(conn: &Conn, level: Level, why: &str) {
+    log::event(
+        level,
+        "cut",
+        json!({ "why": why, "peer": conn.peer().to_string() }),
+    );
+}
+
+/// The sweep over all connections of a worker: one clock read, one look at each.
+pub(crate) fn sweep(worker: &Worker) {
+    let now = monotonic_ms();
+    worker.each_conn(|conn| {
+        if let Some(expired) = conn.expired(worker.deadlines(), now) {
+            conn.interrupt(Interruption::Expired(expired));
+        }
+    });
+}

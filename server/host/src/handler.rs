@@ -1,0 +1,170 @@
+//! One request between the engine and the application.
+//!
+//! Owns what the host answers itself (health, refusals in the drain, a panicking handler) and the mark
+//! of a held stream. Refuses to know the wire. Invariant: every request gets exactly one answer, also
+//! when the application panics.
+
+use std::convert::Infallible;
+use std::fmt::Display;
+use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::Poll;
+
+use bytes::Bytes;
+use http::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use http::{Method, Request, Response, StatusCode};
+use tower::util::ServiceExt;
+
+use crate::access::Entry;
+use crate::answer::AnswerBody;
+use crate::body::RequestBody;
+use crate::conn::Conn;
+use crate::engine::Handle;
+use crate::held::Held;
+use crate::worker::Worker;
+
+/// Seconds after which a client that was refused in the drain may find the host restarted.
+const RETRY_AFTER_SECONDS: &str = "1";
+
+/// The application behind one connection.
+pub(crate) struct Handler<S> {
+    service: S,
+    conn: Rc<Conn>,
+    worker: Rc<Worker>,
+}
+
+impl<S: Clone> Clone for Handler<S> {
+    fn clone(&self) -> Self {
+        Handler {
+            service: self.service.clone(),
+            conn: Rc::clone(&self.conn),
+            worker: Rc::clone(&self.worker),
+        }
+    }
+}
+
+impl<S> Handler<S> {
+    pub(crate) fn new(service: S, conn: Rc<Conn>, worker: Rc<Worker>) -> Self {
+        Handler { service, conn, worker }
+    }
+}
+
+impl<S, B> Handle for Handler<S>
+where
+    S: tower::Service<Request<RequestBody>, Response = Response<B>, Error = Infallible> + Clone + 'static,
+    B: http_body::Body<Data = Bytes, Error: Display> + 'static,
+{
+    type Body = B;
+
+    fn handle(&self, request: Request<RequestBody>) -> impl Future<Output = Response<AnswerBody<B>>> + 'static {
+        let Handler { service, conn, worker } = self.clone();
+        conn.request_begins();
+        async move {
+            let entry = worker.settings().access_log.then(|| {
+                Entry::new(
+                    request.method().clone(),
+                    request.uri().path().to_owned(),
+                    *conn.peer(),
+                    worker.slot(),
+                )
+            });
+            let mut answer = match worker.settings().health.then(|| own_answer(&request, &worker)).flatten() {
+                Some((status, text)) => host_answer(status, text, &conn, entry),
+                None => match caught(service.oneshot(request)).await {
+                    Some(response) => app_answer(response, &conn, &worker, entry),
+                    None => {
+                        conn.count_panic();
+                        host_answer(
+                            StatusCode::INTERNAL_SERVER_ERROR,
+                            "the application failed; the log says how\n",
+                            &conn,
+                            entry,
+                        )
+                    }
+                },
+            };
+            if worker.draining() {
+                // HTTP/1.1 clients must not send another request on this connection.
+                answer
+                    .headers_mut()
+                    .insert(CONNECTION, HeaderValue::from_static("close"));
+            }
+            conn.response_begins();
+            answer
+        }
+    }
+}
+
+/// The health endpoints.
+fn own_answer(request: &Request<RequestBody>, worker: &Worker) -> Option<(StatusCode, &'static str)> {
+    if !matches!(*request.method(), Method::GET | Method::HEAD) {
+        return None;
+    }
+    match request.uri().path() {
+        "/healthz" => Some((StatusCode::OK, "ok\n")),
+        "/readyz" if worker.draining() => Some((StatusCode::SERVICE_UNAVAILABLE, "draining\n")),
+        "/readyz" => Some((StatusCode::OK, "ready\n")),
+        _ => None,
+    }
+}
+
+/// The answer of a future, or nothing when it panicked.
+async fn caught<T>(answer: impl Future<Output = Result<T, Infallible>>) -> Option<T> {
+    let mut answer = pin!(answer);
+    poll_fn(
+        |cx| match catch_unwind(AssertUnwindSafe(|| answer.as_mut().poll(cx))) {
+            Ok(Poll::Pending) => Poll::Pending,
+            Ok(Poll::Ready(Ok(answer))) => Poll::Ready(Some(answer)),
+            Err(_) => Poll::Ready(None),
+        },
+    )
+    .await
+}
+
+fn host_answer<B>(
+    status: StatusCode,
+    text: &'static str,
+    conn: &Rc<Conn>,
+    mut entry: Option<Box<Entry>>,
+) -> Response<AnswerBody<B>> {
+    if let Some(entry) = &mut entry {
+        entry.status = status;
+    }
+    let mut answer = Response::new(AnswerBody::text(Bytes::from_static(text.as_bytes()), Rc::clone(conn), entry));
+    *answer.status_mut() = status;
+    answer
+        .headers_mut()
+        .insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    answer
+}
+
+fn app_answer<B>(
+    response: Response<B>,
+    conn: &Rc<Conn>,
+    worker: &Rc<Worker>,
+    mut entry: Option<Box<Entry>>,
+) -> Response<AnswerBody<B>> {
+    let (mut head, body) = response.into_parts();
+    if let Some(held) = head.extensions.remove::<Held>() {
+        if let Some(why) = worker.refuses_streams() {
+            let mut answer = host_answer(StatusCode::SERVICE_UNAVAILABLE, why, conn, entry);
+            answer
+                .headers_mut()
+                .insert(RETRY_AFTER, HeaderValue::from_static(RETRY_AFTER_SECONDS));
+            return answer;
+        }
+        if let Some(entry) = &mut entry {
+            entry.status = head.status;
+        }
+        // A router measures the empty body that stood in for the stream.
+        head.headers.remove(CONTENT_LENGTH);
+        conn.hold(held, entry);
+        return Response::from_parts(head, AnswerBody::held(Rc::clone(conn)));
+    }
+    if let Some(entry) = &mut entry {
+        entry.status = head.status;
+    }
+    Response::from_parts(head, AnswerBody::app(body, Rc::clone(conn), entry))
+}

@@ -1,0 +1,379 @@
+//! A worker from the fork to its exit: steps 7 to 13 of `serve`.
+//!
+//! Owns the order of those steps and the tasks of the loop. Refuses to know which process it runs in
+//! beyond its slot. Invariant: readiness is announced after the handlers stand; whatever happens, the
+//! drain's bound and the producer's run from the same moment.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use m0_unix::clock::monotonic_ms;
+use m0_unix::fds::{Doorbell, write_byte};
+use m0_unix::process;
+use m0_unix::signals::{Signal, SignalFd};
+use m0_unix::sockets::Peer;
+use m0_wire::Scanner;
+use serde_json::json;
+use socket2::Socket;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use tokio::task::LocalSet;
+use tokio::time::{MissedTickBehavior, interval, timeout_at};
+
+use crate::accept;
+use crate::access;
+use crate::app::{AppHandler, HostContext, Producer};
+use crate::conn::Conn;
+use crate::driver;
+use crate::engine::Handle;
+use crate::handler::Handler;
+use crate::link::{DRAIN, FORCE, LOOK, Link, ORPHAN};
+use crate::listen::Listener;
+use crate::log;
+use crate::producer::{Joined, ProducerThread};
+use crate::publisher::Bus;
+use crate::refusal::{EXIT_CLEAN, EXIT_CONFIG, EXIT_OS, Refusal};
+use crate::settings::{Level, Settings};
+use crate::supervisor::announce;
+use crate::watch::{self, Watched};
+use crate::worker::Worker;
+
+/// Signals that end a worker.
+pub(crate) const SIGNALS: &[Signal] = &[Signal::SIGTERM, Signal::SIGINT];
+
+/// Time between two sweeps over deadlines, heartbeats and logs.
+const SWEEP: Duration = Duration::from_millis(50);
+
+/// The drain's bound once the supervisor is gone.
+const ORPHAN_DRAIN: Duration = Duration::from_millis(400);
+
+/// What a worker starts from.
+pub(crate) struct Start {
+    pub(crate) slot: usize,
+    pub(crate) settings: Settings,
+    pub(crate) bus: Arc<Bus>,
+    pub(crate) listener: Listener,
+    pub(crate) app_page: &'static [std::sync::atomic::AtomicU64],
+    /// Of a forked worker: where it reports that it serves, and what ends with its supervisor.
+    pub(crate) ties: Option<(OwnedFd, OwnedFd)>,
+}
+
+/// How a worker ended.
+pub(crate) struct Ended {
+    pub(crate) code: u8,
+    /// A producer is still inside a step: nothing may be torn down under it.
+    pub(crate) abandoned: bool,
+}
+
+/// Why a worker did not serve.
+enum Failed {
+    Refused(Refusal),
+    Os(&'static str, io::Error),
+}
+
+/// Runs one worker to its end.
+pub(crate) fn worker<H: AppHandler, P: Producer>(start: Start) -> Ended {
+    let share = start.bus.page.share(start.slot);
+    log::set_slot(start.slot);
+    share.begin(std::process::id());
+    let ended = serve::<H, P>(start).unwrap_or_else(|failed| Ended {
+        code: tell_failed(failed),
+        abandoned: false,
+    });
+    share.leave();
+    access::flush();
+    log::flush();
+    ended
+}
+
+fn tell_failed(failed: Failed) -> u8 {
+    match failed {
+        Failed::Refused(refusal) => {
+            log::event(Level::Error, "refused", refusal.fields());
+            EXIT_CONFIG
+        }
+        Failed::Os(what, error) => {
+            log::event(
+                Level::Error,
+                "os-refused",
+                json!({ "what": what, "message": error.to_string() }),
+            );
+            EXIT_OS
+        }
+    }
+}
+
+fn serve<H: AppHandler, P: Producer>(start: Start) -> Result<Ended, Failed> {
+    let os = |what| move |error| Failed::Os(what, error);
+    let Start {
+        slot,
+        settings,
+        bus,
+        listener,
+        app_page,
+        ties,
+    } = start;
+    let (report, life) = ties.unzip();
+
+    // Step 8: arm the signals, after the fork. They stay blocked for every thread: only the descriptor
+    // hears them.
+    let signals = SignalFd::new(SIGNALS).map_err(os("arming signals"))?;
+    let link = Arc::new(Link::new().map_err(os("making a doorbell"))?);
+    watch::start(Watched {
+        slot,
+        shares: settings.accept_share && settings.workers > 1,
+        drain: settings.drain,
+        bus: Arc::clone(&bus),
+        link: Arc::clone(&link),
+        signals,
+        life,
+        listener: listener.socket().try_clone().map_err(os("sharing the listener"))?,
+    })
+    .map_err(os("starting the watch thread"))?;
+
+    // Step 9: the application, in this process.
+    let context = HostContext::new(slot, settings, Arc::clone(&bus), app_page);
+    let service = H::make(&context).map_err(Failed::Refused)?;
+
+    // Step 10: the producer, on slot 0 alone.
+    let producer = (slot == 0 && P::wanted(context.settings()))
+        .then(|| ProducerThread::start::<P>(&context))
+        .transpose()
+        .map_err(Failed::Refused)?;
+
+    // Step 11: serve.
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_io()
+        .enable_time()
+        .build()
+        .map_err(os("making the loop"))?;
+    if context.settings().access_log {
+        access::open(bus.page.share(slot)).map_err(os("opening the access log"))?;
+    }
+    let own_listener = listener.socket().try_clone().map_err(os("sharing the listener"))?;
+    let worker = Rc::new(Worker::new(context, own_listener));
+    let local = LocalSet::new();
+    let serving = Serving {
+        worker: Rc::clone(&worker),
+        service,
+        link,
+        bell: bus.frame_bells[slot].try_clone().map_err(os("sharing the bus"))?,
+    };
+    let ready = || {
+        worker.share().serving();
+        log::event(Level::Info, "worker-ready", json!({}));
+        match &report {
+            // A supervisor that is gone will be noticed by its pipe.
+            Some(report) => drop(write_byte(report, slot as u8)),
+            None => announce(&listener, worker.settings()),
+        }
+    };
+    let ended = runtime
+        .block_on(local.run_until(serving.run(producer.as_ref(), ready)))
+        .map_err(os("serving"))?;
+    // Step 12, its second half: what the join found.
+    let abandoned = producer
+        .as_ref()
+        .is_some_and(|producer| join(producer, ended.left()));
+    log::event(
+        Level::Info,
+        "drained",
+        json!({
+            "requests_cut": ended.cut, "streams_told": ended.told, "ms": monotonic_ms() - ended.began_ms,
+        }),
+    );
+    if worker.settings().workers == 1 {
+        listener.remove_path();
+        log::event(Level::Info, "stopped", json!({ "code": EXIT_CLEAN }));
+    }
+    Ok(Ended {
+        code: EXIT_CLEAN,
+        abandoned,
+    })
+}
+
+/// Joins the producer within what is left of the bound; true when it is left behind, by name.
+fn join(producer: &ProducerThread, left: Duration) -> bool {
+    match producer.join_within(left) {
+        Joined::Ended(_) => false,
+        Joined::Abandoned => {
+            log::event(
+                Level::Warn,
+                "producer-abandoned",
+                json!({
+                    "producer": producer.name(),
+                    "message": "a step is still running at the drain's bound; leaving without it",
+                }),
+            );
+            true
+        }
+    }
+}
+
+/// What the drain came to.
+struct Drained {
+    began_ms: u64,
+    bound: Duration,
+    cut: usize,
+    told: usize,
+}
+
+impl Drained {
+    /// What is left of the bound.
+    fn left(&self) -> Duration {
+        self.bound
+            .saturating_sub(Duration::from_millis(monotonic_ms() - self.began_ms))
+    }
+}
+
+/// The tasks of a loop.
+struct Serving<S> {
+    worker: Rc<Worker>,
+    service: S,
+    link: Arc<Link>,
+    bell: Doorbell,
+}
+
+impl<S> Serving<S>
+where
+    Handler<S>: Handle,
+    S: Clone + 'static,
+{
+    async fn run(self, producer: Option<&ProducerThread>, ready: impl FnOnce()) -> io::Result<Drained> {
+        #[expect(deprecated, reason = "its successor is unsafe for types that might change their descriptor; a Doorbell never does")]
+        let bell = AsyncFd::with_interest(self.bell, Interest::READABLE)?;
+        tokio::task::spawn_local(deliver(Rc::clone(&self.worker), bell));
+        tokio::task::spawn_local(sweep(Rc::clone(&self.worker)));
+        self.link.serve();
+        ready();
+        let take = |socket: Socket, peer: Peer| take(&self.worker, self.service.clone(), socket, peer);
+        let orphaned = loop {
+            let orders = self.link.orders().await;
+            if orders & (LOOK | FORCE) != 0 {
+                self.link
+                    .answer(accept::look(&self.worker, orders & FORCE != 0, &take));
+            }
+            if orders & DRAIN != 0 {
+                break orders & ORPHAN != 0;
+            }
+        };
+        Ok(drain(&self.worker, &self.link, producer, orphaned, &take).await)
+    }
+}
+
+/// One accepted socket becomes a task.
+fn take<S>(worker: &Rc<Worker>, service: S, socket: Socket, peer: Peer)
+where
+    Handler<S>: Handle,
+    S: Clone + 'static,
+{
+    let conn = match Conn::new(socket, peer, Scanner::new(worker.limits()), worker.share()) {
+        Ok(conn) => Rc::new(conn),
+        Err(error) => {
+            // The loop's own epoll has no room: the connection is closed, and that is said.
+            log::event(
+                Level::Warn,
+                "cut",
+                json!({ "why": "the loop could not watch the connection", "message": error.to_string() }),
+            );
+            return;
+        }
+    };
+    let key = worker.enter(&conn);
+    let worker = Rc::clone(worker);
+    tokio::task::spawn_local(async move {
+        let handler = Handler::new(service, Rc::clone(&conn), Rc::clone(&worker));
+        driver::drive(Rc::clone(&conn), handler, Rc::clone(&worker)).await;
+        drop(conn);
+        worker.leave(key);
+    });
+}
+
+/// Delivers frames whenever the bus rings.
+async fn deliver(worker: Rc<Worker>, bell: AsyncFd<Doorbell>) {
+    loop {
+        let Ok(mut guard) = bell.readable().await else {
+            return;
+        };
+        // Answered before the log is read: a frame that comes now rings again.
+        if guard.get_inner().answer().is_err() {
+            return;
+        }
+        guard.clear_ready();
+        while worker.fanout().deliver() {
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+/// Keeps deadlines and heartbeats, and writes what the log has gathered.
+async fn sweep(worker: Rc<Worker>) {
+    let mut tick = interval(SWEEP);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tick.tick().await;
+        driver::sweep(&worker);
+        worker.fanout().heartbeats();
+        access::flush();
+        log::flush();
+    }
+}
+
+/// Step 12, its first half: from the order to the last connection, within the bound.
+async fn drain(
+    worker: &Rc<Worker>,
+    link: &Link,
+    producer: Option<&ProducerThread>,
+    orphaned: bool,
+    take: &dyn Fn(Socket, Peer),
+) -> Drained {
+    let began_ms = monotonic_ms();
+    let mut bound = worker.settings().drain;
+    if orphaned {
+        bound = bound.min(ORPHAN_DRAIN);
+    }
+    let deadline = tokio::time::Instant::now() + bound;
+    // At once: the drain's bound and the producer's run together.
+    if let Some(producer) = producer {
+        producer.stop();
+    }
+    // Those that were accepted by the kernel before the order are ours to answer.
+    accept::look(worker, true, take);
+    worker.context().begin_drain();
+    worker.share().draining();
+    let told = worker.fanout().tell_drain();
+    worker.each_conn(Conn::wake);
+    let mut cut = 0;
+    let all_gone = async {
+        tokio::select! {
+            biased;
+            () = worker.all_gone() => {}
+            // The supervisor may go while we drain: the rest is then bounded anew by the watch thread.
+            () = hurried(link) => {}
+        }
+    };
+    if timeout_at(deadline, all_gone).await.is_err() || worker.open() > 0 {
+        cut = worker.cut_all();
+        // The drivers close what was cut; each has nothing left to wait for.
+        let _ = timeout_at(tokio::time::Instant::now() + SWEEP, worker.all_gone()).await;
+    }
+    Drained {
+        began_ms,
+        bound,
+        cut,
+        told,
+    }
+}
+
+/// Waits for the order that cuts a drain short.
+async fn hurried(link: &Link) {
+    while link.orders().await & ORPHAN == 0 {}
+}
+
+/// Ends a forked worker: its one way out (step 13).
+pub(crate) fn leave(code: u8) -> ! {
+    process::exit_now(i32::from(code))
+}

@@ -1,0 +1,223 @@
+//! The thirteen steps of a host, in the order that is the point.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use m0_framelog::FrameLog;
+use m0_page::{AtomicU64, Page};
+use m0_unix::fds::{Doorbell, ensure_standard, pipe};
+use m0_unix::fork::thread_count;
+use m0_unix::shared::SharedWords;
+use m0_unix::{process, signals};
+use serde_json::json;
+
+use crate::app::{AppHandler, Producer};
+use crate::config::{AppConfig, Ask};
+use crate::doctor;
+use crate::listen::{ListenError, Listener, adopt};
+use crate::log;
+use crate::publisher::Bus;
+use crate::refusal::{EXIT_CONFIG, EXIT_OS, Refusal};
+use crate::run::{self, Start};
+use crate::settings::{Level, Settings};
+use crate::supervisor::{self, Role, Ties};
+
+/// Serves an application until it is stopped, and returns the exit code of the process.
+///
+/// `H` makes the service in each worker, `P` the one producer. The codes: 0 stopped as asked; 1 stopped,
+/// but a worker crashed in the drain or had to be killed; 70 crash loop; 71 the operating system
+/// refused; 78 the configuration was refused and nothing was bound. In a forked worker this function
+/// does not return.
+///
+/// See [`AppHandler`] for a whole application.
+pub fn serve<H: AppHandler, P: Producer>(config: AppConfig) -> ExitCode {
+    // Before anything opens a descriptor: nothing of ours may become standard input or output.
+    if let Err(error) = ensure_standard() {
+        return os_refused("opening standard descriptors", &error);
+    }
+    log::take_panics();
+
+    // Step 1: refuse, before anything is bound.
+    let (ask, given, _) = config.read(H::variables());
+    match ask {
+        Ask::Print(text) => return print(&text),
+        Ask::Doctor => {
+            let (report, healthy) = doctor::report(&given, config.resolve(H::variables()).err());
+            print(&report);
+            return if healthy { ExitCode::SUCCESS } else { ExitCode::from(EXIT_CONFIG) };
+        }
+        Ask::Serve => {}
+    }
+    let settings = match settings::<H>(&config) {
+        Ok(settings) => settings,
+        Err(refusals) => return refused(&refusals),
+    };
+    log::set_level(settings.log);
+    let adopted = match adopt(&settings) {
+        Ok(adopted) => adopted,
+        Err(refusal) => return refused(&[refusal]),
+    };
+    // Inherited masks and ignored signals would make this process deaf or its children unwaitable.
+    if let Err(error) = signals::reset_inherited() {
+        return os_refused("resetting inherited signals", &error);
+    }
+    // Nothing is lost when the soft limit stays: accepts are then starved earlier, and that is said.
+    let _ = process::raise_descriptor_limit();
+
+    // Step 2: listen once, in the process that will fork.
+    let listener = match Listener::open(&settings, adopted) {
+        Ok(listener) => listener,
+        Err(ListenError::Refused(refusal)) => return refused(&[refusal]),
+        Err(ListenError::Os { address, error }) => return os_refused(&format!("listening on {address}"), &error),
+    };
+
+    // Steps 3 to 5: the pages, the bus and the accept-share channels, at one worker too.
+    let (bus, app_page) = match shared(&settings, H::page_slots(settings.workers)) {
+        Ok(shared) => shared,
+        Err(error) => return os_refused("making shared memory", &error),
+    };
+
+    // Step 6: block the signals, then fork where there is more than one worker.
+    if let Err(error) = signals::block(run::SIGNALS).and_then(|()| signals::block(supervisor::SIGNALS)) {
+        return os_refused("blocking signals", &error);
+    }
+    if settings.workers == 1 {
+        let ended = run::worker::<H, P>(Start {
+            slot: 0,
+            settings,
+            bus,
+            listener,
+            app_page,
+            ties: None,
+        });
+        if ended.abandoned {
+            // A thread is still inside a step: nothing is torn down under it.
+            process::exit_now(i32::from(ended.code));
+        }
+        return ExitCode::from(ended.code);
+    }
+    let ties = match ties() {
+        Ok(ties) => ties,
+        Err(error) => return os_refused("making pipes", &error),
+    };
+    match supervisor::run(&settings, &bus, &listener, ties) {
+        Role::Done(code) => {
+            listener.remove_path();
+            ExitCode::from(code)
+        }
+        // Steps 7 to 13, in the child.
+        Role::Worker { slot, report, life } => {
+            let ended = run::worker::<H, P>(Start {
+                slot,
+                settings,
+                bus,
+                listener,
+                app_page,
+                ties: Some((report, life)),
+            });
+            run::leave(ended.code)
+        }
+    }
+}
+
+/// The settings, when nothing at all is wrong with them and with this process.
+fn settings<H: AppHandler>(config: &AppConfig) -> Result<Settings, Vec<Refusal>> {
+    let settings = config.resolve(H::variables())?;
+    let mut refusals = Vec::new();
+    if settings.workers > H::max_workers() {
+        refusals.push(Refusal::of(
+            "M0_WORKERS",
+            settings.workers.to_string(),
+            format!("this application serves from at most {}", H::max_workers()),
+        ));
+    }
+    if settings.workers > 1 {
+        match thread_count() {
+            Ok(1) => {}
+            Ok(threads) => refusals.push(Refusal::of(
+                "M0_WORKERS",
+                settings.workers.to_string(),
+                format!(
+                    "this process already runs {threads} threads, and a fork carries only one; \
+                     call serve before starting threads, or set M0_WORKERS=1"
+                ),
+            )),
+            Err(error) => refusals.push(Refusal::of(
+                "M0_WORKERS",
+                settings.workers.to_string(),
+                format!("whether threads run cannot be told ({error}); mount /proc, or set M0_WORKERS=1"),
+            )),
+        }
+    }
+    if refusals.is_empty() { Ok(settings) } else { Err(refusals) }
+}
+
+/// The host's page and bus, and the application's page.
+fn shared(settings: &Settings, app_words: usize) -> io::Result<(Arc<Bus>, &'static [AtomicU64])> {
+    let page_words = SharedWords::create("m0-page", m0_page::words_needed(settings.workers))?;
+    let page = Page::format(page_words.words(), settings.workers, epoch());
+    // A child that a worker starts can read the page: it inherits the descriptor and its number.
+    let exported = page_words.export()?;
+    if let Err(error) = process::set_variable("M0_SHARED_ID_FD", &exported.to_string()) {
+        // Only an application that started threads before serving gets here, and only at one worker.
+        log::event(
+            Level::Warn,
+            "page-not-exported",
+            json!({ "message": error.to_string() }),
+        );
+    }
+    // The descriptor stays open for the life of the process.
+    std::mem::forget(page_words);
+    let log_words = SharedWords::create("m0-frames", m0_framelog::words_needed(settings.replay_bytes))?;
+    let log = FrameLog::format(log_words.words(), page.event_id_word(), page.epoch());
+    let app_page: &'static [AtomicU64] = if app_words == 0 {
+        &[]
+    } else {
+        SharedWords::create("m0-app", app_words)?.words()
+    };
+    let bells = || (0..settings.workers).map(|_| Doorbell::new()).collect::<io::Result<Vec<_>>>();
+    let bus = Bus {
+        page,
+        log,
+        frame_bells: bells()?,
+        accept_bells: bells()?,
+    };
+    Ok((Arc::new(bus), app_page))
+}
+
+/// Names this run of the host: a restarted one has another, so its ids are not taken for old ones.
+fn epoch() -> u64 {
+    let now = jiff::Timestamp::now().as_millisecond().unsigned_abs();
+    // Two hosts of one millisecond differ by their pids.
+    now << 16 | u64::from(std::process::id() & 0xffff)
+}
+
+fn ties() -> io::Result<Ties> {
+    Ok(Ties {
+        report: pipe()?,
+        life: pipe()?,
+    })
+}
+
+fn refused(refusals: &[Refusal]) -> ExitCode {
+    for refusal in refusals {
+        log::event(Level::Error, "refused", refusal.fields());
+    }
+    ExitCode::from(EXIT_CONFIG)
+}
+
+fn os_refused(what: &str, error: &io::Error) -> ExitCode {
+    log::event(
+        Level::Error,
+        "os-refused",
+        json!({ "what": what, "message": error.to_string() }),
+    );
+    ExitCode::from(EXIT_OS)
+}
+
+fn print(text: &str) -> ExitCode {
+    // A reader that has gone wants no more.
+    let _ = io::stdout().write_all(text.as_bytes());
+    ExitCode::SUCCESS
+}

@@ -1,0 +1,108 @@
+//! Valid settings: what every other file of the host works from.
+//!
+//! Owns the typed form of the variables and the contradictions between them. Refuses to know text:
+//! `config` parses. Invariant: a `Settings` that exists has passed every check that needs no system.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::refusal::Refusal;
+
+/// Where the host listens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Bind {
+    /// A TCP address; port 0 lets the system choose.
+    Tcp(SocketAddr),
+    /// The path of a unix socket.
+    Unix(PathBuf),
+}
+
+/// Least serious event that is logged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// A promise was broken or the process is about to end badly.
+    Error,
+    /// Something was lost, cut or refused.
+    Warn,
+    /// The life of processes.
+    Info,
+    /// Everything else.
+    Debug,
+}
+
+impl Level {
+    /// The word used in the log and in `M0_LOG`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Level::Error => "error",
+            Level::Warn => "warn",
+            Level::Info => "info",
+            Level::Debug => "debug",
+        }
+    }
+}
+
+/// Settings of one host, valid as a whole. Durations and sizes have the ranges of `--help`.
+#[derive(Debug, Clone)]
+#[expect(missing_docs, reason = "each field is the variable of the same name; variables.rs holds the one help text")]
+pub struct Settings {
+    pub bind: Bind,
+    /// Whether `M0_BIND` or `--bind` was given (adopted sockets exclude it).
+    pub bind_given: bool,
+    pub workers: usize,
+    pub accept_share: bool,
+    pub drain: Duration,
+    pub access_log: bool,
+    pub log: Level,
+    pub health: bool,
+    pub backlog: i32,
+    pub first_byte_timeout: Duration,
+    pub head_timeout: Duration,
+    pub body_timeout: Duration,
+    pub idle_timeout: Duration,
+    pub write_timeout: Duration,
+    pub linger: Duration,
+    pub max_head_bytes: usize,
+    pub max_uri_bytes: usize,
+    pub max_headers: usize,
+    pub max_body_bytes: u64,
+    pub max_connections: usize,
+    pub max_streams: usize,
+    pub outbox_bytes: usize,
+    pub replay_bytes: usize,
+    pub heartbeat: Duration,
+    pub backoff: Duration,
+    pub backoff_max: Duration,
+    pub healthy: Duration,
+    pub crash_limit: u32,
+    pub journal: Option<PathBuf>,
+}
+
+impl Settings {
+    /// Pairs of settings that exclude each other.
+    pub(crate) fn contradictions(&self) -> Vec<Refusal> {
+        let mut found = Vec::new();
+        if self.backoff > self.backoff_max {
+            found.push(Refusal::of(
+                "M0_BACKOFF_MS",
+                self.backoff.as_millis().to_string(),
+                format!(
+                    "is above M0_BACKOFF_MAX_MS={}; want it at or below",
+                    self.backoff_max.as_millis()
+                ),
+            ));
+        }
+        if self.max_uri_bytes >= self.max_head_bytes {
+            found.push(Refusal::of(
+                "M0_MAX_URI_BYTES",
+                self.max_uri_bytes.to_string(),
+                format!(
+                    "leaves no room in a head of M0_MAX_HEAD_BYTES={}; want it below",
+                    self.max_head_bytes
+                ),
+            ));
+        }
+        found
+    }
+}

@@ -1,0 +1,442 @@
+//! The supervisor: wait for one event, let the policy decide, perform its actions.
+//!
+//! Owns the process that forks, its signals and its log lines. Refuses to decide anything: `m0_policy`
+//! does. Invariant: one thread, no runtime, no wait without a wake-up: signals, reports and the
+//! policy's own deadline all end it.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use m0_framelog::Repair;
+use m0_page::SupervisorCounter;
+use m0_policy::{Action, Ending, Event, Journal, State, WorkerSignal, step};
+use m0_unix::clock::monotonic_ms;
+use m0_unix::fds::{ByteRead, read_byte};
+use m0_unix::fork::{Forked, ForkError, fork};
+use m0_unix::poll::{Interest, Poller};
+use m0_unix::process;
+use m0_unix::reap::{self, What};
+use m0_unix::signals::{self, Signal, SignalFd, kill};
+use m0_unix::Pid;
+use serde_json::{Value, json};
+
+use crate::listen::Listener;
+use crate::log;
+use crate::publisher::Bus;
+use crate::refusal::EXIT_OS;
+use crate::settings::{Level, Settings};
+
+/// Signals that the supervisor reads; blocked before the first fork.
+pub(crate) const SIGNALS: &[Signal] = &[Signal::SIGTERM, Signal::SIGINT, Signal::SIGCHLD, Signal::SIGUSR1];
+
+const SIGNAL: u64 = 0;
+const REPORT: u64 = 1;
+const LISTENER: u64 = 2;
+
+/// What the supervisor shares with the workers that it forks.
+pub(crate) struct Ties {
+    /// Workers write their slot here when they serve.
+    pub(crate) report: (OwnedFd, OwnedFd),
+    /// Ends for the workers when the supervisor is gone: it alone holds the second half.
+    pub(crate) life: (OwnedFd, OwnedFd),
+}
+
+/// Which process returns.
+pub(crate) enum Role {
+    /// The supervisor is done and leaves with this code.
+    Done(u8),
+    /// This is a forked worker, with the ties that a worker keeps.
+    Worker {
+        slot: usize,
+        report: OwnedFd,
+        life: OwnedFd,
+    },
+}
+
+/// Supervises until everything has ended, or returns as a worker.
+pub(crate) fn run(settings: &Settings, bus: &Arc<Bus>, listener: &Listener, ties: Ties) -> Role {
+    match Supervisor::new(settings, bus, listener, ties) {
+        Ok(supervisor) => supervisor.supervise(),
+        Err(error) => {
+            log::event(
+                Level::Error,
+                "os-refused",
+                json!({ "what": "supervising", "message": error.to_string() }),
+            );
+            Role::Done(EXIT_OS)
+        }
+    }
+}
+
+struct Supervisor<'a> {
+    settings: &'a Settings,
+    bus: &'a Arc<Bus>,
+    listener: &'a Listener,
+    ties: Ties,
+    signals: SignalFd,
+    poller: Poller,
+    state: State,
+    journal: Journal,
+    own: Pid,
+}
+
+/// What performing the actions led to.
+enum Performed {
+    GoOn,
+    Done(u8),
+    /// This process is the child of a fork.
+    Child {
+        slot: usize,
+    },
+}
+
+impl<'a> Supervisor<'a> {
+    fn new(settings: &'a Settings, bus: &'a Arc<Bus>, listener: &'a Listener, ties: Ties) -> io::Result<Self> {
+        let config = policy_config(settings)?;
+        let signals = SignalFd::new(SIGNALS)?;
+        let poller = Poller::new()?;
+        poller.add(&signals, SIGNAL, Interest::Level)?;
+        poller.add(&ties.report.0, REPORT, Interest::Level)?;
+        let state = State::new(config, monotonic_ms());
+        let journal = Journal::new(&state);
+        Ok(Supervisor {
+            settings,
+            bus,
+            listener,
+            ties,
+            signals,
+            poller,
+            state,
+            journal,
+            own: process::pid(),
+        })
+    }
+
+    fn supervise(mut self) -> Role {
+        let mut turn = self.take(Event::Start { now_ms: monotonic_ms() });
+        let mut ready = Vec::new();
+        loop {
+            match turn {
+                Performed::GoOn => {}
+                Performed::Done(code) => return Role::Done(code),
+                Performed::Child { slot } => return self.become_worker(slot),
+            }
+            turn = match self.wait(&mut ready) {
+                Ok(events) => self.take_all(events),
+                Err(error) => {
+                    log::event(
+                        Level::Error,
+                        "os-refused",
+                        json!({ "what": "waiting for events", "message": error.to_string() }),
+                    );
+                    Performed::Done(EXIT_OS)
+                }
+            };
+        }
+    }
+
+    /// The child's way out of the supervisor: it keeps what a worker keeps.
+    fn become_worker(self, slot: usize) -> Role {
+        let Ties { report, life } = self.ties;
+        Role::Worker {
+            slot,
+            report: report.1,
+            life: life.0,
+        }
+    }
+
+    /// Waits for the next events, bounded by the policy's own deadline.
+    fn wait(&mut self, ready: &mut Vec<u64>) -> io::Result<Vec<Event>> {
+        let timeout = self
+            .state
+            .deadline()
+            .map(|at| Duration::from_millis(at.saturating_sub(monotonic_ms())));
+        self.poller.wait(timeout, ready)?;
+        let mut events = Vec::new();
+        for token in &*ready {
+            match *token {
+                SIGNAL => self.read_signals(&mut events)?,
+                REPORT => self.read_reports(&mut events)?,
+                _ => self.stand_in(),
+            }
+        }
+        if events.is_empty() {
+            events.push(Event::Tick { now_ms: monotonic_ms() });
+        }
+        Ok(events)
+    }
+
+    fn read_signals(&self, events: &mut Vec<Event>) -> io::Result<()> {
+        let mut reap = false;
+        while let Some(received) = self.signals.read()? {
+            match received.signal {
+                Signal::SIGCHLD => reap = true,
+                Signal::SIGUSR1 => events.push(Event::JournalRequested),
+                signal => events.push(Event::StopRequested {
+                    signal: signal.number(),
+                    now_ms: monotonic_ms(),
+                }),
+            }
+        }
+        // Ready before dead: a worker that reported and died is not taken for one that never served.
+        if reap {
+            self.read_reports(events)?;
+            while let Some(change) = reap::next_change()? {
+                events.push(event_of(change, monotonic_ms()));
+            }
+        }
+        Ok(())
+    }
+
+    fn read_reports(&self, events: &mut Vec<Event>) -> io::Result<()> {
+        while let ByteRead::Byte(slot) = read_byte(&self.ties.report.0)? {
+            let slot = usize::from(slot);
+            if slot < self.settings.workers {
+                // The page names the pid: it was written before the report.
+                let pid = self.bus.page.share(slot).pid();
+                events.push(Event::Ready {
+                    pid,
+                    now_ms: monotonic_ms(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn take_all(&mut self, events: Vec<Event>) -> Performed {
+        for event in events {
+            match self.take(event) {
+                Performed::GoOn => {}
+                ended => return ended,
+            }
+        }
+        Performed::GoOn
+    }
+
+    /// One event through the policy, and its actions in order. A fork's own event is taken as it comes.
+    fn take(&mut self, event: Event) -> Performed {
+        let actions = step(&mut self.state, event);
+        self.journal.record(event, &actions);
+        for action in actions {
+            match self.perform(action) {
+                Performed::GoOn => {}
+                ended => return ended,
+            }
+        }
+        Performed::GoOn
+    }
+
+    fn perform(&mut self, action: Action) -> Performed {
+        match action {
+            Action::Fork { slot } => return self.fork(slot),
+            Action::Signal { pid, signal } => self.signal(pid, signal),
+            Action::Repair { slot, pid } => self.repair(slot, pid),
+            Action::ReapedStranger { .. } => self.count(SupervisorCounter::Strangers),
+            Action::MarkStopped { slot } => {
+                self.count(SupervisorCounter::Stops);
+                self.bus.page.share(slot).mark_stopped(true);
+            }
+            Action::MarkContinued { slot } => self.bus.page.share(slot).mark_stopped(false),
+            Action::StandIn(on) => self.watch_listener(on),
+            Action::NudgeAll => self.nudge_all(),
+            Action::WriteJournal => self.write_journal(),
+            Action::Exit { code } => {
+                let code = u8::try_from(code).unwrap_or(EXIT_OS);
+                log::event(Level::Info, "stopped", json!({ "code": code }));
+                return Performed::Done(code);
+            }
+            Action::Announce => announce(self.listener, self.settings),
+            told => self.tell(&told),
+        }
+        Performed::GoOn
+    }
+
+    fn fork(&mut self, slot: usize) -> Performed {
+        match fork() {
+            Ok(Forked::Child) => {
+                if !bound_to(self.own) {
+                    process::exit_now(0);
+                }
+                Performed::Child { slot }
+            }
+            Ok(Forked::Parent(pid)) => self.take(Event::Forked {
+                slot,
+                pid: pid.as_raw().unsigned_abs(),
+                now_ms: monotonic_ms(),
+            }),
+            Err(error) => {
+                self.count(SupervisorCounter::ForkFailures);
+                let errno = match error {
+                    ForkError::Fork(error) | ForkError::Count(error) => error.raw_os_error().unwrap_or(0),
+                    ForkError::Threads(_) => 0,
+                };
+                self.take(Event::ForkFailed {
+                    slot,
+                    errno,
+                    now_ms: monotonic_ms(),
+                })
+            }
+        }
+    }
+
+    fn signal(&self, pid: u32, signal: WorkerSignal) {
+        let signal = match signal {
+            WorkerSignal::Term => Signal::SIGTERM,
+            WorkerSignal::Kill => {
+                self.count(SupervisorCounter::Kills);
+                Signal::SIGKILL
+            }
+        };
+        // A worker that is gone already: its death is on its way to us.
+        let _ = kill(Pid::from_raw(pid.cast_signed()), signal);
+    }
+
+    /// Puts a dead worker's words to rest, before its successor is forked.
+    fn repair(&self, slot: usize, pid: u32) {
+        if self.bus.log.repair(pid) != Repair::NotHeld {
+            self.count(SupervisorCounter::LockRepairs);
+        }
+        self.bus.page.producer().repair(pid);
+        self.bus.page.share(slot).repair();
+    }
+
+    fn count(&self, counter: SupervisorCounter) {
+        self.bus.page.supervisor(counter).add(1);
+    }
+
+    fn watch_listener(&self, on: bool) {
+        let changed = if on {
+            self.poller.add(self.listener.socket(), LISTENER, Interest::Edge)
+        } else {
+            self.poller.remove(self.listener.socket())
+        };
+        if let Err(error) = changed {
+            log::event(
+                Level::Warn,
+                "os-refused",
+                json!({ "what": "watching the listener for a stopped worker", "message": error.to_string() }),
+            );
+        }
+    }
+
+    /// A connection came while a worker is stopped: make sure that one that runs looks.
+    fn stand_in(&self) {
+        self.count(SupervisorCounter::StandIns);
+        self.nudge_all();
+    }
+
+    fn nudge_all(&self) {
+        for slot in self.bus.page.live() {
+            // A doorbell that cannot be rung has rung already.
+            let _ = self.bus.accept_bells[slot].ring();
+        }
+    }
+
+    fn write_journal(&self) {
+        let Some(path) = &self.settings.journal else {
+            log::event(
+                Level::Warn,
+                "journal-refused",
+                json!({ "message": "M0_JOURNAL names no file; set it to a path before the start" }),
+            );
+            return;
+        };
+        let fields = match std::fs::write(path, self.journal.text()) {
+            Ok(()) => json!({ "path": path }),
+            Err(error) => json!({ "path": path, "message": error.to_string() }),
+        };
+        log::event(Level::Info, "journal", fields);
+    }
+
+    /// The actions that are one line in the log.
+    fn tell(&self, action: &Action) {
+        match *action {
+            Action::LogDeath {
+                slot,
+                pid,
+                how,
+                uptime_ms,
+                respawn_in_ms,
+                reason,
+            } => {
+                if respawn_in_ms.is_some() {
+                    self.count(SupervisorCounter::Respawns);
+                }
+                let mut fields = json!({
+                    "slot": slot, "worker": pid, "uptime_ms": uptime_ms, "reason": reason.as_str(),
+                });
+                match how {
+                    Ending::Code(code) => fields["code"] = code.into(),
+                    Ending::Signal(signal) => fields["signal"] = signal_name(signal).into(),
+                }
+                if let Some(delay) = respawn_in_ms {
+                    fields["respawn_ms"] = delay.into();
+                }
+                let level = if reason == m0_policy::DeathReason::Drained { Level::Info } else { Level::Warn };
+                log::event(level, "worker-died", fields);
+            }
+            Action::LogForkFailed { slot, errno, retry_in_ms } => log::event(
+                Level::Error,
+                "fork-failed",
+                json!({ "slot": slot, "message": io::Error::from_raw_os_error(errno).to_string(), "retry_ms": retry_in_ms }),
+            ),
+            Action::LogCrashLoop { slot, deaths, window_ms } => log::event(
+                Level::Error,
+                "crash-loop",
+                json!({ "slot": slot, "deaths": deaths, "window_ms": window_ms }),
+            ),
+            Action::LogStopping { signal, again } => log::event(
+                Level::Info,
+                "stopping",
+                json!({ "signal": signal_name(signal), "again": again }),
+            ),
+            _ => {}
+        }
+    }
+}
+
+/// The banner: printed once everything that serves has said so.
+pub(crate) fn announce(listener: &Listener, settings: &Settings) {
+    log::event(
+        Level::Info,
+        "listening",
+        json!({ "address": listener.address(), "workers": settings.workers }),
+    );
+}
+
+/// Ties this worker's life to its supervisor's; false when that one is gone already.
+fn bound_to(supervisor: Pid) -> bool {
+    // Where there is no death signal the pipe alone tells.
+    let _ = process::set_death_signal(Some(Signal::SIGKILL));
+    // The supervisor may have died before the line above: then nothing would ever tell.
+    process::parent_pid() == supervisor
+}
+
+fn policy_config(settings: &Settings) -> io::Result<m0_policy::Config> {
+    m0_policy::Config::new(settings.workers)
+        .and_then(|config| config.with_drain(settings.drain))
+        .and_then(|config| config.with_backoff(settings.backoff, settings.backoff_max))
+        .and_then(|config| config.with_healthy(settings.healthy))
+        .and_then(|config| config.with_crash_limit(settings.crash_limit))
+        .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error.to_string()))
+}
+
+fn event_of(change: reap::Change, now_ms: u64) -> Event {
+    let pid = change.pid.as_raw().unsigned_abs();
+    match change.what {
+        What::Exited(code) => Event::Exited { pid, code, now_ms },
+        What::Signaled { signal, .. } => Event::Signaled {
+            pid,
+            signal: signal.number(),
+            now_ms,
+        },
+        What::Stopped(_) => Event::Stopped { pid, now_ms },
+        What::Continued => Event::Continued { pid, now_ms },
+    }
+}
+
+fn signal_name(number: i32) -> Value {
+    Signal::from_number(number).map_or_else(|| number.into(), |signal| signals::name(signal).into())
+}

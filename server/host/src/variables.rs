@@ -1,0 +1,161 @@
+//! The table of variables: name, default, range and one line of help.
+//!
+//! Owns what an operator may set and what is refused by name. Refuses to know how a value is used.
+//! Invariant: each variable stands here once; its flag is its name without `M0_`, in lower case, with
+//! dashes; parsing, `--help`, `--doctor` and the nearest-name hint all read this table.
+
+/// How the text of a variable is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A whole number within the bounds, both included.
+    Number {
+        /// Smallest value accepted.
+        min: u64,
+        /// Largest value accepted.
+        max: u64,
+        /// What is counted: `ms`, `bytes` or a plain noun.
+        unit: &'static str,
+    },
+    /// `0` or `1`.
+    Switch,
+    /// An IP address and port, or `unix:` and a path.
+    Address,
+    /// One of these words.
+    Word(&'static [&'static str]),
+    /// A path.
+    Path,
+}
+
+/// One variable of the host.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Variable {
+    /// Name in the environment.
+    pub(crate) name: &'static str,
+    /// How its text is read.
+    pub(crate) kind: Kind,
+    /// Text that stands when it is not set; empty means "none".
+    pub(crate) default: &'static str,
+    /// One line for `--help` and `--doctor`.
+    pub(crate) help: &'static str,
+}
+
+impl Variable {
+    /// The flag of this variable, without the leading dashes: `M0_DRAIN_MS` is `drain-ms`.
+    pub(crate) fn flag(&self) -> String {
+        self.name
+            .trim_start_matches("M0_")
+            .to_ascii_lowercase()
+            .replace('_', "-")
+    }
+
+    /// What would be right, as the end of a refusal.
+    pub(crate) fn right(&self) -> String {
+        match self.kind {
+            Kind::Number { min, max, unit } => format!("want a whole number of {unit} from {min} to {max}"),
+            Kind::Switch => "want 0 or 1".to_owned(),
+            Kind::Address => "want ADDRESS:PORT (say 127.0.0.1:8080 or [::1]:0) or unix:/path".to_owned(),
+            Kind::Word(words) => format!("want one of {}", words.join(", ")),
+            Kind::Path => "want a path".to_owned(),
+        }
+    }
+}
+
+const fn number(name: &'static str, default: &'static str, bounds: (u64, u64), unit: &'static str, help: &'static str) -> Variable {
+    Variable {
+        name,
+        kind: Kind::Number {
+            min: bounds.0,
+            max: bounds.1,
+            unit,
+        },
+        default,
+        help,
+    }
+}
+
+const fn switch(name: &'static str, default: &'static str, help: &'static str) -> Variable {
+    Variable {
+        name,
+        kind: Kind::Switch,
+        default,
+        help,
+    }
+}
+
+/// An hour in milliseconds: the upper end of every time bound.
+const HOUR: u64 = 3_600_000;
+
+/// Every variable that the host reads.
+pub(crate) const VARIABLES: &[Variable] = &[
+    Variable {
+        name: "M0_BIND",
+        kind: Kind::Address,
+        default: "127.0.0.1:8080",
+        help: "where to listen; port 0 lets the system choose",
+    },
+    number("M0_WORKERS", "1", (1, 64), "workers", "worker processes; 1 serves from this process"),
+    switch("M0_ACCEPT_SHARE", "1", "0 leaves accepting to the bare race between workers"),
+    number("M0_DRAIN_MS", "5000", (0, HOUR), "ms", "bound from SIGTERM to the exit of requests in flight"),
+    switch("M0_ACCESS_LOG", "0", "1 writes one JSON line a request to standard output"),
+    Variable {
+        name: "M0_LOG",
+        kind: Kind::Word(&["error", "warn", "info", "debug"]),
+        default: "info",
+        help: "least serious event that is logged to standard error",
+    },
+    switch("M0_HEALTH", "1", "0 leaves /healthz and /readyz to the application"),
+    number("M0_BACKLOG", "1024", (1, 65_535), "connections", "queue of connections not yet accepted"),
+    number("M0_FIRST_BYTE_TIMEOUT_MS", "10000", (1, HOUR), "ms", "a new connection that sends nothing is closed"),
+    number("M0_HEAD_TIMEOUT_MS", "10000", (1, HOUR), "ms", "a request head not complete by then gets 408"),
+    number("M0_BODY_TIMEOUT_MS", "30000", (1, HOUR), "ms", "a request body with no new byte for this long gets 408"),
+    number("M0_IDLE_TIMEOUT_MS", "75000", (1, HOUR), "ms", "an idle keep-alive connection is closed"),
+    number("M0_WRITE_TIMEOUT_MS", "30000", (1, HOUR), "ms", "a reader that takes no byte for this long is cut"),
+    number("M0_LINGER_MS", "1000", (0, 60_000), "ms", "how long a refused peer's bytes are read so that the answer arrives"),
+    number("M0_MAX_HEAD_BYTES", "16384", (256, 1_048_576), "bytes", "a longer request head gets 431"),
+    number("M0_MAX_URI_BYTES", "8192", (16, 65_534), "bytes", "a longer request target gets 414"),
+    number("M0_MAX_HEADERS", "100", (1, 1_000), "fields", "more fields in a head get 431"),
+    number("M0_MAX_BODY_BYTES", "10485760", (0, 1 << 40), "bytes", "a longer request body gets 413"),
+    number("M0_MAX_CONNECTIONS", "65536", (1, 1 << 20), "connections", "held by one worker; more wait in the queue"),
+    number("M0_MAX_STREAMS", "65536", (0, 1 << 20), "streams", "held by one worker; more get 503"),
+    number("M0_OUTBOX_BYTES", "262144", (4_096, 1 << 30), "bytes", "unsent bytes of one stream before it is told of the gap and cut"),
+    number("M0_REPLAY_BYTES", "4194304", (65_536, 1 << 30), "bytes", "ring of published frames that Last-Event-ID can ask for"),
+    number("M0_HEARTBEAT_MS", "15000", (10, HOUR), "ms", "comment on a stream that was idle for so long"),
+    number("M0_BACKOFF_MS", "100", (1, HOUR), "ms", "delay of a slot's second respawn; doubles from there"),
+    number("M0_BACKOFF_MAX_MS", "10000", (1, HOUR), "ms", "longest delay of a respawn"),
+    number("M0_HEALTHY_MS", "10000", (1, HOUR), "ms", "life after which a worker's earlier deaths are forgotten"),
+    number("M0_CRASH_LIMIT", "10", (1, 10_000), "deaths", "deaths of one slot in a row that end the host with 70"),
+    Variable {
+        name: "M0_JOURNAL",
+        kind: Kind::Path,
+        default: "",
+        help: "SIGUSR1 to the supervisor writes its journal of decisions to this file",
+    },
+];
+
+/// Variables that name a mode this host does not have, with what to do instead.
+pub(crate) const REFUSED: &[(&str, &str)] = &[
+    ("M0_THREADS", "loops on threads do not exist in this build; set M0_WORKERS for more processes"),
+    ("M0_BLOCKING_THREADS", "a pool of blocking threads does not exist in this build; start threads of the application's own in make"),
+    ("M0_SPAWN_WORKERS", "exec'd workers do not exist in this build; workers are forked, set M0_WORKERS"),
+    ("M0_WORKER_SPAWNED", "this host never starts a worker by exec, so it would adopt descriptors that it was not handed; unset it"),
+];
+
+/// Set by the host for the children of its workers; inherited values are replaced.
+pub(crate) const EXPORTED: &[&str] = &["M0_SHARED_ID_FD"];
+
+/// The variable of this name.
+pub(crate) fn find(name: &str) -> Option<&'static Variable> {
+    VARIABLES.iter().find(|v| v.name == name)
+}
+
+/// The known name nearest to `wrong`, if one is near.
+pub(crate) fn nearest<'a>(wrong: &str, own: &[&'a str]) -> Option<&'a str> {
+    VARIABLES
+        .iter()
+        .map(|v| v.name)
+        .chain(own.iter().copied())
+        .map(|known| (strsim::damerau_levenshtein(wrong, known), known))
+        .filter(|(distance, known)| *distance <= known.len() / 3)
+        .min()
+        .map(|(_, known)| known)
+}

@@ -1,0 +1,348 @@
+//! A worker's watch thread: its ears while the loop works.
+//!
+//! Owns the wait for signals, for the supervisor's end, for connections and for a sibling's nudge, and
+//! the two bounds that hold even when the loop is stuck: a connection waits at most 1 ms for a worker
+//! that cannot take it, and the process ends at the drain's bound. Refuses to accept: only the loop
+//! does, so nothing is in flight inside a worker that is stuck, stopped or dead.
+//! Invariant: while this thread waits for its loop, it does not wait on the listener, so the kernel's
+//! exclusive wake-up goes to a sibling.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use m0_page::{Share, Verdict};
+use m0_unix::clock::monotonic_ms;
+use m0_unix::fds::{ByteRead, read_byte};
+use m0_unix::poll::{Interest, Poller, wait_readable};
+use m0_unix::process;
+use m0_unix::signals::{self, Signal, SignalFd};
+use serde_json::json;
+use socket2::Socket;
+
+use crate::link::{DRAIN, FORCE, LOOK, Link, Looked, ORPHAN};
+use crate::log;
+use crate::publisher::Bus;
+use crate::refusal::{EXIT_CLEAN, EXIT_UNCLEAN};
+use crate::settings::Level;
+
+/// How long a connection may wait for a sibling that holds less, or for a loop that is busy.
+const PATIENCE: Duration = Duration::from_millis(1);
+/// How long a worker without descriptors, or with all the connections it may hold, looks away.
+const STARVED_PAUSE: Duration = Duration::from_millis(50);
+/// Time that a worker has when its supervisor is gone.
+const ORPHAN_MS: u64 = 500;
+/// Time after the drain's bound at which this thread ends a process whose loop does not answer. The
+/// supervisor's own kill comes later.
+const STUCK_MARGIN_MS: u64 = 100;
+
+const SIGNAL: u64 = 0;
+const LIFE: u64 = 1;
+const NUDGE: u64 = 2;
+const ANSWER: u64 = 3;
+const LISTENER: u64 = 4;
+
+/// What a watch thread is made from.
+pub(crate) struct Watched {
+    pub(crate) slot: usize,
+    /// Whether connections are shared with siblings.
+    pub(crate) shares: bool,
+    pub(crate) drain: Duration,
+    pub(crate) bus: Arc<Bus>,
+    pub(crate) link: Arc<Link>,
+    pub(crate) signals: SignalFd,
+    /// Ends when the supervisor is gone; none where this process is its own.
+    pub(crate) life: Option<OwnedFd>,
+    pub(crate) listener: Socket,
+}
+
+/// Starts the thread.
+pub(crate) fn start(watched: Watched) -> io::Result<()> {
+    let mut watch = Watch::new(watched)?;
+    std::thread::Builder::new()
+        .name("m0-watch".to_owned())
+        .spawn(move || watch.run())?;
+    Ok(())
+}
+
+struct Watch {
+    watched: Watched,
+    share: Share<'static>,
+    /// Everything, and everything but the listener.
+    all: Poller,
+    control: Poller,
+    listening: bool,
+    draining: bool,
+    /// When this thread ends the process, in monotonic milliseconds.
+    end_at_ms: Option<u64>,
+    ready: Vec<u64>,
+}
+
+/// What a wait brought.
+#[derive(Default)]
+struct Heard {
+    nudged: bool,
+    answered: bool,
+    connection: bool,
+}
+
+impl Watch {
+    fn new(watched: Watched) -> io::Result<Self> {
+        let all = Poller::new()?;
+        let control = Poller::new()?;
+        for poller in [&all, &control] {
+            poller.add(&watched.signals, SIGNAL, Interest::Level)?;
+            if let Some(life) = &watched.life {
+                poller.add(life, LIFE, Interest::Level)?;
+            }
+            poller.add(&watched.bus.accept_bells[watched.slot], NUDGE, Interest::Level)?;
+            poller.add(watched.link.bell(), ANSWER, Interest::Level)?;
+        }
+        let share = watched.bus.page.share(watched.slot);
+        Ok(Watch {
+            watched,
+            share,
+            all,
+            control,
+            listening: false,
+            draining: false,
+            end_at_ms: None,
+            ready: Vec::new(),
+        })
+    }
+
+    fn run(&mut self) {
+        loop {
+            let heard = self.wait(true, None);
+            if self.watched.link.serves() && !self.listening && !self.draining {
+                self.listen();
+            }
+            if (heard.connection || heard.nudged) && self.listening && !self.draining {
+                self.share.woke();
+                self.look();
+            }
+        }
+    }
+
+    fn listen(&mut self) {
+        match self.all.add(&self.watched.listener, LISTENER, Interest::ExclusiveLevel) {
+            Ok(()) => self.listening = true,
+            Err(error) => self.give_up("watching the listener", &error),
+        }
+    }
+
+    /// Something may wait at the listener: let the right worker take it.
+    fn look(&mut self) {
+        let mut force = false;
+        let mut taken = false;
+        let mut deferred = false;
+        while !self.draining && self.connection_waits() {
+            if self.watched.shares
+                && !force
+                && let Verdict::Defer { to } = self.watched.bus.page.verdict(self.watched.slot)
+            {
+                self.defer(to);
+                deferred = true;
+                force = true;
+                continue;
+            }
+            match self.ask_loop(force) {
+                Looked::Nothing => break,
+                Looked::Drained => {
+                    taken = true;
+                    break;
+                }
+                Looked::More => {
+                    taken = true;
+                    force = false;
+                }
+                // Judged anew above: the sibling that holds less is rung there.
+                Looked::Deferred => force = false,
+                Looked::Starved | Looked::Full => {
+                    self.share.mark_starved(true);
+                    self.nudge_other();
+                    self.pause(STARVED_PAUSE);
+                    self.share.mark_starved(false);
+                }
+            }
+        }
+        if !taken && !deferred {
+            self.share.fruitless();
+        }
+    }
+
+    fn connection_waits(&self) -> bool {
+        // A failing poll is answered like a waiting connection: the loop's accept finds the error.
+        wait_readable(&self.watched.listener, Some(Duration::ZERO)).unwrap_or(true)
+    }
+
+    /// Leaves the connection to a sibling that holds less, for a while.
+    fn defer(&mut self, to: usize) {
+        self.share.deferred();
+        // A bell that cannot be rung has rung already.
+        let _ = self.watched.bus.accept_bells[to].ring();
+        self.pause(PATIENCE);
+    }
+
+    /// Rings the best other worker, whatever it holds.
+    fn nudge_other(&self) {
+        if let Some(to) = self.watched.bus.page.nudge_target(self.watched.slot) {
+            // A bell that cannot be rung has rung already.
+            let _ = self.watched.bus.accept_bells[to].ring();
+        }
+    }
+
+    /// Waits without the listener, until the time is over or a sibling nudges.
+    fn pause(&mut self, bound: Duration) {
+        let end = std::time::Instant::now() + bound;
+        loop {
+            let left = end.saturating_duration_since(std::time::Instant::now());
+            if left.is_zero() || self.draining || self.wait(false, Some(left)).nudged {
+                return;
+            }
+        }
+    }
+
+    /// Has the loop accept, and waits for its answer without waiting on the listener. A loop that does
+    /// not answer in time is busy: its siblings are told so.
+    fn ask_loop(&mut self, force: bool) -> Looked {
+        let orders = if force { LOOK | FORCE } else { LOOK };
+        self.watched.link.order(orders);
+        let mut bound = Some(PATIENCE);
+        loop {
+            let heard = self.wait(false, bound);
+            if heard.answered {
+                if bound.is_none() {
+                    self.share.mark_busy(false);
+                }
+                return self.watched.link.looked();
+            }
+            if self.draining {
+                return Looked::Nothing;
+            }
+            if bound.take().is_some() {
+                self.share.mark_busy(true);
+            }
+            // Nudged while busy, or just found busy: pass it on.
+            if self.connection_waits() {
+                self.nudge_other();
+            }
+        }
+    }
+
+    /// Waits for anything; acts on signals and on the supervisor's end by itself.
+    fn wait(&mut self, with_listener: bool, bound: Option<Duration>) -> Heard {
+        let until_end = self
+            .end_at_ms
+            .map(|at| Duration::from_millis(at.saturating_sub(monotonic_ms())));
+        let timeout = match (bound, until_end) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+        let mut ready = std::mem::take(&mut self.ready);
+        let poller = if with_listener { &self.all } else { &self.control };
+        if let Err(error) = poller.wait(timeout, &mut ready) {
+            self.give_up("waiting", &error);
+        }
+        let mut heard = Heard::default();
+        for token in &ready {
+            match *token {
+                SIGNAL => self.read_signals(),
+                LIFE => self.read_life(),
+                NUDGE => {
+                    // An error would show again at the next wait.
+                    let _ = self.watched.bus.accept_bells[self.watched.slot].answer();
+                    heard.nudged = true;
+                }
+                ANSWER => {
+                    let _ = self.watched.link.bell().answer();
+                    heard.answered = true;
+                }
+                _ => heard.connection = true,
+            }
+        }
+        self.ready = ready;
+        self.end_if_due();
+        heard
+    }
+
+    fn read_signals(&mut self) {
+        while let Ok(Some(received)) = self.watched.signals.read() {
+            if !matches!(received.signal, Signal::SIGTERM | Signal::SIGINT) {
+                continue;
+            }
+            if self.watched.life.is_none() {
+                log::event(
+                    Level::Info,
+                    "stopping",
+                    json!({ "signal": signals::name(received.signal), "again": self.draining }),
+                );
+                if self.draining {
+                    log::event(Level::Warn, "stopped", json!({ "code": EXIT_UNCLEAN, "message": "stopped at once by a second signal" }));
+                    self.leave(EXIT_UNCLEAN);
+                }
+            }
+            // In a forked worker a second signal means nothing: the supervisor alone hurries us.
+            self.begin_drain(DRAIN, self.watched.drain.as_millis() as u64);
+        }
+    }
+
+    fn read_life(&mut self) {
+        let Some(life) = &self.watched.life else {
+            return;
+        };
+        if matches!(read_byte(life), Ok(ByteRead::Nothing)) {
+            return;
+        }
+        for poller in [&self.all, &self.control] {
+            // Told once: a descriptor at its end is always ready.
+            let _ = poller.remove(life);
+        }
+        log::event(Level::Warn, "supervisor-gone", json!({}));
+        self.begin_drain(ORPHAN | DRAIN, ORPHAN_MS);
+    }
+
+    fn begin_drain(&mut self, orders: u32, bound_ms: u64) {
+        if !self.watched.link.serves() {
+            // Nothing was served yet, so there is nothing to drain; `make` is not waited for.
+            self.leave(EXIT_CLEAN);
+        }
+        let end = monotonic_ms() + bound_ms + STUCK_MARGIN_MS;
+        self.end_at_ms = Some(self.end_at_ms.map_or(end, |before| before.min(end)));
+        self.draining = true;
+        if self.listening {
+            self.listening = false;
+            // The loop takes what is queued; then nobody here looks at the listener any more.
+            let _ = self.all.remove(&self.watched.listener);
+        }
+        self.watched.link.order(orders);
+    }
+
+    /// The last resort: the loop is stuck inside the application.
+    fn end_if_due(&self) {
+        if self.end_at_ms.is_some_and(|at| monotonic_ms() >= at) {
+            log::event(
+                Level::Error,
+                "cut",
+                json!({ "why": "the loop did not come back within the drain's bound; a handler blocks it" }),
+            );
+            self.leave(EXIT_UNCLEAN);
+        }
+    }
+
+    fn give_up(&self, what: &str, error: &io::Error) -> ! {
+        log::event(
+            Level::Error,
+            "os-refused",
+            json!({ "what": what, "message": error.to_string() }),
+        );
+        self.leave(crate::refusal::EXIT_OS)
+    }
+
+    fn leave(&self, code: u8) -> ! {
+        self.share.leave();
+        log::flush();
+        process::exit_now(i32::from(code))
+    }
+}

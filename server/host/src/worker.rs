@@ -1,0 +1,206 @@
+//! What the tasks of one worker's loop share.
+//!
+//! Owns the set of connections and the figures that decide whether there is room for more. Refuses to
+//! know what flows on a connection. Invariant: lives on one thread; everything that another process or
+//! thread may see is on the page.
+
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::rc::{Rc, Weak};
+
+use m0_page::{Page, Share, Verdict, WorkerCounter};
+use m0_wire::{Deadlines, Limits};
+use serde_json::json;
+use slab::Slab;
+use socket2::Socket;
+use tokio::sync::Notify;
+
+use crate::app::HostContext;
+use crate::conn::{Conn, Interruption};
+use crate::fanout::Fanout;
+use crate::log;
+use crate::settings::{Level, Settings};
+
+/// One worker's loop, as its tasks see it.
+pub(crate) struct Worker {
+    context: HostContext,
+    share: Share<'static>,
+    page: Page<'static>,
+    listener: Socket,
+    fanout: Fanout,
+    deadlines: Deadlines,
+    limits: Limits,
+    conns: RefCell<Slab<Weak<Conn>>>,
+    gone: Notify,
+    cutting: Cell<bool>,
+    starved: Cell<bool>,
+}
+
+impl Worker {
+    pub(crate) fn new(context: HostContext, listener: Socket) -> Self {
+        let page = context.page();
+        let share = page.share(context.slot());
+        let settings = context.settings();
+        let ms = |duration: std::time::Duration| duration.as_millis() as u64;
+        let deadlines = Deadlines {
+            first_byte: ms(settings.first_byte_timeout),
+            head: ms(settings.head_timeout),
+            body: ms(settings.body_timeout),
+            idle: ms(settings.idle_timeout),
+            write: ms(settings.write_timeout),
+        };
+        let limits = Limits {
+            max_head_bytes: settings.max_head_bytes,
+            max_uri_bytes: settings.max_uri_bytes,
+            max_headers: settings.max_headers,
+            max_body_bytes: settings.max_body_bytes,
+            ..Limits::default()
+        };
+        let fanout = Fanout::new(context.log(), share, settings);
+        Worker {
+            share,
+            page,
+            listener,
+            fanout,
+            deadlines,
+            limits,
+            conns: RefCell::new(Slab::new()),
+            gone: Notify::new(),
+            cutting: Cell::new(false),
+            starved: Cell::new(false),
+            context,
+        }
+    }
+
+    pub(crate) fn settings(&self) -> &Settings {
+        self.context.settings()
+    }
+
+    pub(crate) fn context(&self) -> &HostContext {
+        &self.context
+    }
+
+    pub(crate) fn slot(&self) -> usize {
+        self.context.slot()
+    }
+
+    pub(crate) fn share(&self) -> Share<'static> {
+        self.share
+    }
+
+    pub(crate) fn listener(&self) -> &Socket {
+        &self.listener
+    }
+
+    pub(crate) fn fanout(&self) -> &Fanout {
+        &self.fanout
+    }
+
+    pub(crate) fn deadlines(&self) -> &Deadlines {
+        &self.deadlines
+    }
+
+    pub(crate) fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// Whether connections are shared with siblings.
+    pub(crate) fn shares(&self) -> bool {
+        self.settings().accept_share && self.settings().workers > 1
+    }
+
+    pub(crate) fn verdict(&self) -> Verdict {
+        self.page.verdict(self.slot())
+    }
+
+    pub(crate) fn draining(&self) -> bool {
+        self.context.draining()
+    }
+
+    /// Whether the drain's bound has passed.
+    pub(crate) fn cutting(&self) -> bool {
+        self.cutting.get()
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.conns.borrow().len() >= self.settings().max_connections
+    }
+
+    /// Why a new stream cannot be held now.
+    pub(crate) fn refuses_streams(&self) -> Option<&'static str> {
+        if self.draining() {
+            Some("this worker is draining; come back\n")
+        } else if self.fanout.has_room() {
+            None
+        } else {
+            self.share.counter(WorkerCounter::Refused).add(1);
+            Some("this worker holds as many streams as it may; come back\n")
+        }
+    }
+
+    pub(crate) fn count_cut_stream(&self) {
+        self.share.counter(WorkerCounter::StreamsCut).add(1);
+    }
+
+    /// Remembers a connection until the key is given back.
+    pub(crate) fn enter(&self, conn: &Rc<Conn>) -> usize {
+        self.conns.borrow_mut().insert(Rc::downgrade(conn))
+    }
+
+    /// The connection of this key is closed.
+    pub(crate) fn leave(&self, key: usize) {
+        let mut conns = self.conns.borrow_mut();
+        conns.remove(key);
+        if conns.is_empty() {
+            self.gone.notify_one();
+        }
+    }
+
+    /// Connections that are open.
+    pub(crate) fn open(&self) -> usize {
+        self.conns.borrow().len()
+    }
+
+    /// Waits until no connection is open.
+    pub(crate) async fn all_gone(&self) {
+        while self.open() > 0 {
+            self.gone.notified().await;
+        }
+    }
+
+    /// Looks at every connection.
+    pub(crate) fn each_conn(&self, mut look: impl FnMut(&Conn)) {
+        // Waking a driver never runs it, so nothing enters or leaves meanwhile.
+        for (_, conn) in &*self.conns.borrow() {
+            if let Some(conn) = conn.upgrade() {
+                look(&conn);
+            }
+        }
+    }
+
+    /// Cuts whatever is left at the drain's bound; how many connections that was.
+    pub(crate) fn cut_all(&self) -> usize {
+        self.cutting.set(true);
+        let mut cut = 0;
+        self.each_conn(|conn| {
+            cut += 1;
+            conn.interrupt(Interruption::Cut);
+        });
+        cut
+    }
+
+    /// Descriptors or memory ran out, or are there again: told once for each change.
+    pub(crate) fn note_starved(&self, error: Option<&io::Error>) {
+        if self.starved.replace(error.is_some()) == error.is_some() {
+            return;
+        }
+        match error {
+            Some(error) => log::event(
+                Level::Warn,
+                "accept-starved",
+                json!({ "message": error.to_string(), "errno": error.raw_os_error() }),
+            ),
+            None => log::event(Level::Info, "accept-resumed", json!({})),
+        }
+    }
+}
