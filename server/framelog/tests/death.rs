@@ -86,7 +86,7 @@ impl Scene {
 
 fn append(log: FrameLog<'_>, bytes: usize) -> Result<u64, AppendError> {
     log.append(std::process::id(), |id, frame| {
-        frame.extend(body(id.seq, bytes))
+        frame.extend(body(id.seq, bytes));
     })
     .map(|id| id.seq)
 }
@@ -146,10 +146,10 @@ fn survive(log: FrameLog<'_>, pid: u32, tail_before: u64, why: &str) -> Repair {
 #[m0_spec::row(F6, F2)]
 #[test]
 fn survivors_go_on_after_a_death_at_any_store_of_an_append() {
-    let mut victim = Victim::of("survivors_go_on_after_a_death_at_any_store_of_an_append");
-    if victim.is_me() {
+    if victim::obeyed() {
         return;
     }
+    let victim = Victim::of("survivors_go_on_after_a_death_at_any_store_of_an_append");
     let mut most = 0;
     for scene in SCENES {
         let mut deaths = 0;
@@ -198,10 +198,10 @@ fn survivors_go_on_after_a_death_at_any_store_of_an_append() {
 #[m0_spec::row(F6)]
 #[test]
 fn survivors_go_on_after_two_deaths_in_a_row_at_any_stores() {
-    let mut victim = Victim::of("survivors_go_on_after_two_deaths_in_a_row_at_any_stores");
-    if victim.is_me() {
+    if victim::obeyed() {
         return;
     }
+    let victim = Victim::of("survivors_go_on_after_two_deaths_in_a_row_at_any_stores");
     let scene = Scene {
         frames: 21,
         frame_bytes: 100,
@@ -252,10 +252,10 @@ fn survivors_go_on_after_two_deaths_in_a_row_at_any_stores() {
 #[m0_spec::row(F6, F7)]
 #[test]
 fn a_repair_killed_after_any_store_is_done_again() {
-    let mut victim = Victim::of("a_repair_killed_after_any_store_is_done_again");
-    if victim.is_me() {
+    if victim::obeyed() {
         return;
     }
+    let victim = Victim::of("a_repair_killed_after_any_store_is_done_again");
     let scene = Scene {
         frames: 21,
         frame_bytes: 100,
@@ -306,10 +306,10 @@ fn a_repair_killed_after_any_store_is_done_again() {
 #[m0_spec::row(F22, F5)]
 #[test]
 fn until_the_repair_an_append_is_refused_by_name_and_readers_go_on() {
-    let mut victim = Victim::of("until_the_repair_an_append_is_refused_by_name_and_readers_go_on");
-    if victim.is_me() {
+    if victim::obeyed() {
         return;
     }
+    let victim = Victim::of("until_the_repair_an_append_is_refused_by_name_and_readers_go_on");
     let scene = Scene {
         frames: 3,
         frame_bytes: 30,
@@ -345,11 +345,11 @@ fn until_the_repair_an_append_is_refused_by_name_and_readers_go_on() {
 #[m0_spec::row(F6, F3)]
 #[test]
 fn workers_killed_at_random_moments_cost_the_others_nothing_but_a_repair() {
-    let mut victim =
-        Victim::of("workers_killed_at_random_moments_cost_the_others_nothing_but_a_repair");
-    if victim.is_me() {
+    if victim::obeyed() {
         return;
     }
+    let victim =
+        Victim::of("workers_killed_at_random_moments_cost_the_others_nothing_but_a_repair");
     let shared = SharedWords::create("log-test", 8 + words_needed(1 << 16)).expect("memory");
     let log = FrameLog::format(&shared.words()[8..], &shared.words()[0], 7);
     let mut reader = Reader::at_tail(log);

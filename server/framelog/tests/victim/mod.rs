@@ -63,49 +63,49 @@ pub(crate) fn until(what: &str, mut done: impl FnMut() -> bool) {
     }
 }
 
+/// In the victim: carries out the order (and then says `true`, if it lives). In the parent: `false`.
+pub(crate) fn obeyed() -> bool {
+    let Ok(order) = std::env::var(ORDER) else {
+        return false;
+    };
+    let mut parts = order
+        .split(' ')
+        .map(|part| part.parse::<u32>().expect("a number"));
+    let mut part = || parts.next().expect("three numbers");
+    let (what, argument, dies_after) = (part(), part(), part());
+    let words = std::io::stdin()
+        .as_fd()
+        .try_clone_to_owned()
+        .expect("stdin is the words");
+    let log = log_over(&SharedWords::adopt(words).expect("memory words"));
+    let pid = std::process::id();
+    die_after(dies_after);
+    match what {
+        0 => {
+            let append = log.append(pid, |id, out| out.extend(body(id.seq, argument as usize)));
+            append.expect("nobody else holds the lock");
+        }
+        1 => {
+            log.repair(argument);
+        }
+        _ => loop {
+            // A lock that a killed sibling holds is refused until the parent repairs it.
+            let _ = log.append(pid, |id, out| {
+                out.extend(body(id.seq, id.seq as usize % 900));
+            });
+        },
+    }
+    points::set(None);
+    true
+}
+
 impl Victim {
     pub(crate) fn of(test: &'static str) -> Self {
         Self { test }
     }
 
-    /// In the victim: carries out the order (and then says `true`, if it lives). In the parent: `false`.
-    pub(crate) fn is_me(&mut self) -> bool {
-        let Ok(order) = std::env::var(ORDER) else {
-            return false;
-        };
-        let mut parts = order
-            .split(' ')
-            .map(|part| part.parse::<u32>().expect("a number"));
-        let mut part = || parts.next().expect("three numbers");
-        let (what, argument, dies_after) = (part(), part(), part());
-        let words = std::io::stdin()
-            .as_fd()
-            .try_clone_to_owned()
-            .expect("stdin is the words");
-        let log = log_over(&SharedWords::adopt(words).expect("memory words"));
-        let pid = std::process::id();
-        die_after(dies_after);
-        match what {
-            0 => {
-                let append = log.append(pid, |id, out| out.extend(body(id.seq, argument as usize)));
-                append.expect("nobody else holds the lock");
-            }
-            1 => {
-                log.repair(argument);
-            }
-            _ => loop {
-                // A lock that a killed sibling holds is refused until the parent repairs it.
-                let _ = log.append(pid, |id, out| {
-                    out.extend(body(id.seq, id.seq as usize % 900))
-                });
-            },
-        }
-        points::set(None);
-        true
-    }
-
     /// Starts a victim.
-    pub(crate) fn start(&mut self, shared: &SharedWords, order: Order) -> Child {
+    pub(crate) fn start(&self, shared: &SharedWords, order: Order) -> Child {
         let order = match order {
             Order::Append { bytes, dies_after } => format!("0 {bytes} {dies_after}"),
             Order::Repair { pid, dies_after } => format!("1 {pid} {dies_after}"),
@@ -126,7 +126,7 @@ impl Victim {
     }
 
     /// Starts a victim and awaits its end.
-    pub(crate) fn run(&mut self, shared: &SharedWords, order: Order) -> Outcome {
+    pub(crate) fn run(&self, shared: &SharedWords, order: Order) -> Outcome {
         let mut child = self.start(shared, order);
         let deadline = Instant::now() + BOUND;
         let status = loop {
