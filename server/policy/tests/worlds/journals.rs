@@ -10,11 +10,11 @@ use crate::script::scripts;
 use crate::world::World;
 
 proptest! {
-    #![proptest_config(cases(300))]
+    #![proptest_config(cases(200))]
 
     #[row(D22, D23)]
     #[test]
-    fn any_run_replays_to_the_same_state(script in scripts(120)) {
+    fn any_run_replays_to_the_same_state(script in scripts(100)) {
         let world = World::after(&script);
         prop_assert!(world.journal.len() <= script.journal_entries);
         let text = world.journal.text();

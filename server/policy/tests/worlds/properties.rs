@@ -16,10 +16,10 @@ use crate::script::{Move, scripts};
 use crate::world::{SIGTERM, World};
 
 /// Longest story, in moves.
-const MOVES: usize = 120;
+const MOVES: usize = 100;
 
 proptest! {
-    #![proptest_config(cases(800))]
+    #![proptest_config(cases(500))]
 
     #[row(D2, D3, D5, D9, D10, D12, D13, D14, D16, D18, D20, D26, D28, D29, D30, D31, D32, D33)]
     #[row(D35, D36, D37, D38, D39, D44, D45, D46, D47)]
@@ -30,7 +30,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(cases(300))]
+    #![proptest_config(cases(200))]
 
     #[row(D17)]
     #[test]
@@ -105,7 +105,7 @@ fn events() -> impl Strategy<Value = Event> {
 }
 
 proptest! {
-    #![proptest_config(cases(300))]
+    #![proptest_config(cases(200))]
 
     #[row(D25, D32, D39)]
     #[test]
@@ -134,7 +134,7 @@ proptest! {
 fn the_stories_meet_every_kind_of_fault() {
     let mut runner = TestRunner::deterministic();
     let mut sights = BTreeSet::new();
-    for _ in 0..1_000 {
+    for _ in 0..400 {
         let script = scripts(MOVES)
             .new_tree(&mut runner)
             .expect("a story")
