@@ -52,6 +52,14 @@ pub struct Expired {
     pub why: &'static str,
 }
 
+impl Expired {
+    /// Whether the close lingers: an answer goes out while the peer may still be sending, and a plain
+    /// close would reset the connection under it.
+    pub fn lingers(&self) -> bool {
+        self.answer.is_some()
+    }
+}
+
 impl Deadlines {
     /// Judges what a connection waits for from its peer: `since_ms` is when the phase began,
     /// `last_progress_ms` when the last byte of it came.

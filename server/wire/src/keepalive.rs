@@ -66,3 +66,41 @@ pub fn after_answer(facts: &Facts) -> After {
     let linger = facts.refused || !facts.body_complete || facts.head_keeps_alive;
     After::Close { linger, why }
 }
+
+/// A lingering close under way: the answer and the FIN are out, what still comes is read and dropped.
+///
+/// ```
+/// use m0_wire::keepalive::Linger;
+///
+/// let mut linger = Linger::begin(5_000, 1_000, 65_536);
+/// assert!(!linger.is_over(5_999));
+/// assert!(linger.is_over(6_000));
+/// linger.dropped(65_536);
+/// assert!(linger.is_over(5_001));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Linger {
+    until_ms: u64,
+    bytes_left: u64,
+}
+
+impl Linger {
+    /// Begins at `now_ms`, for at most `bound_ms` milliseconds and `bound_bytes` of the peer's bytes.
+    #[must_use]
+    pub fn begin(now_ms: u64, bound_ms: u64, bound_bytes: u64) -> Self {
+        Self {
+            until_ms: now_ms.saturating_add(bound_ms),
+            bytes_left: bound_bytes,
+        }
+    }
+
+    /// Counts bytes that were read and dropped.
+    pub fn dropped(&mut self, count: u64) {
+        self.bytes_left = self.bytes_left.saturating_sub(count);
+    }
+
+    /// Whether the socket is closed now, whatever the peer does.
+    pub fn is_over(&self, now_ms: u64) -> bool {
+        now_ms >= self.until_ms || self.bytes_left == 0
+    }
+}

@@ -62,16 +62,19 @@ fn judge_version(version: &[u8]) -> Result<bool, Fault> {
     }
 }
 
+const NEEDS_ENCODING: &str = "request target holds a byte that must be percent-encoded";
+
 /// The four forms of RFC 9112 section 3.2.
 fn judge_target(method: &[u8], target: &[u8]) -> Result<(), Fault> {
     if target.is_empty() {
         return Err(Fault::new(400, "request target is empty"));
     }
     if !target.iter().all(|&byte| is_target(byte)) {
-        return Err(Fault::new(
-            400,
-            "request target holds a byte that must be percent-encoded",
-        ));
+        return Err(Fault::new(400, NEEDS_ENCODING));
+    }
+    let path_end = memchr::memchr(b'?', target).unwrap_or(target.len());
+    if target[..path_end].contains(&b'`') {
+        return Err(Fault::new(400, NEEDS_ENCODING));
     }
     if method == b"CONNECT" {
         // Authority form, port required. Valid or not, this host opens no tunnels (RFC 9110, 9.3.6).
@@ -227,7 +230,8 @@ const TOKEN: [bool; 256] = {
 
 /// Visible ASCII without what every browser encodes. RFC 3986 is narrower, but browsers send
 /// `` [ ] { } | \ ^ ` `` bare in queries (the query percent-encode set of the URL standard), and none of
-/// them can move the framing. A fragment never belongs in a target.
+/// them can move the framing; the engine's own parser takes them there too. A fragment never belongs
+/// in a target.
 const fn is_target(byte: u8) -> bool {
     byte.is_ascii_graphic() && !matches!(byte, b'#' | b'<' | b'>' | b'"')
 }
