@@ -11,7 +11,8 @@ use m0_unix::sockets::{self, AcceptError, Peer};
 use serde_json::json;
 use socket2::Socket;
 
-use crate::link::Looked;
+use crate::driver;
+use crate::link::{End, Looked};
 use crate::log;
 use crate::settings::Level;
 use crate::worker::Worker;
@@ -22,28 +23,36 @@ const BATCH: usize = 16;
 /// Takes what waits, as far as it is this worker's to take. `force`: at least one, whatever others hold.
 pub(crate) fn look(worker: &Rc<Worker>, force: bool, serve: &dyn Fn(Socket, Peer)) -> Looked {
     let mut taken = 0;
+    let end = batch(worker, force, &mut taken, serve);
+    Looked { end, took: taken > 0 }
+}
+
+fn batch(worker: &Rc<Worker>, force: bool, taken: &mut usize, serve: &dyn Fn(Socket, Peer)) -> End {
     for _ in 0..BATCH {
         if worker.is_full() {
-            return Looked::Full;
+            if !force {
+                return End::Full;
+            }
+            // Nobody else has room either: an answer at once beats a place in a queue that does not move.
+            return refuse_batch(worker, taken);
         }
-        if worker.shares() && !(force && taken == 0) && matches!(worker.verdict(), Verdict::Defer { .. }) {
-            return Looked::Deferred;
+        if worker.shares() && !(force && *taken == 0) && matches!(worker.verdict(), Verdict::Defer { .. }) {
+            return End::Deferred;
         }
         match sockets::accept(worker.listener()) {
             Ok(Some((socket, peer))) => {
                 worker.note_starved(None);
-                taken += 1;
+                *taken += 1;
                 prepare(&socket, peer);
                 serve(socket, peer);
             }
-            Ok(None) if taken > 0 => return Looked::Drained,
-            Ok(None) => return Looked::Nothing,
+            Ok(None) => return End::Empty,
             Err(error) => match sockets::accept_error(&error) {
                 // The connection died in the queue: the next one may be fine.
                 AcceptError::Retry => {}
                 AcceptError::Starved => {
                     worker.note_starved(Some(&error));
-                    return Looked::Starved;
+                    return End::Starved;
                 }
                 AcceptError::Fatal => {
                     log::event(
@@ -51,12 +60,31 @@ pub(crate) fn look(worker: &Rc<Worker>, force: bool, serve: &dyn Fn(Socket, Peer
                         "os-refused",
                         json!({ "what": "accepting", "message": error.to_string() }),
                     );
-                    return Looked::Starved;
+                    return End::Starved;
                 }
             },
         }
     }
-    Looked::More
+    End::More
+}
+
+/// Takes what waits and answers it with 503.
+fn refuse_batch(worker: &Rc<Worker>, taken: &mut usize) -> End {
+    for _ in 0..BATCH {
+        match sockets::accept(worker.listener()) {
+            Ok(Some((socket, peer))) => {
+                *taken += 1;
+                driver::refuse(worker, socket, peer);
+            }
+            Ok(None) => return End::Empty,
+            Err(error) if sockets::accept_error(&error) == AcceptError::Retry => {}
+            Err(error) => {
+                worker.note_starved(Some(&error));
+                return End::Starved;
+            }
+        }
+    }
+    End::More
 }
 
 /// Small writes go out at once, and a peer that vanished is noticed.

@@ -10,8 +10,11 @@ use std::task::{Context, Poll};
 
 use m0_streams::Fate;
 use m0_unix::clock::monotonic_ms;
+use m0_unix::sockets::Peer;
+use m0_wire::Scanner;
 use m0_wire::respond::error_answer;
 use serde_json::json;
+use socket2::Socket;
 use tokio::time::{Instant, timeout_at};
 
 use crate::conn::{Conn, Interruption, Response};
@@ -40,7 +43,7 @@ pub(crate) async fn drive<S: Handle>(conn: Rc<Conn>, handler: S, worker: Rc<Work
         Outcome::Ended(end) => {
             if let Some(refusal) = conn.refusal() {
                 tell_refusal(&conn, refusal.status, refusal.reason);
-                last_words(&conn, &worker, refusal.status, refusal.reason).await;
+                last_words(&conn, &worker, refusal.status, refusal.reason, &[]).await;
             } else if end == EngineEnd::Broken && conn.response() != Response::None {
                 // A cut answer must not look whole.
                 conn.reset_on_close();
@@ -91,7 +94,7 @@ async fn interrupted(conn: &Rc<Conn>, worker: &Worker, why: Interruption) {
         Interruption::Refused(refusal) => {
             tell_refusal(conn, refusal.status, refusal.reason);
             if answerable {
-                last_words(conn, worker, refusal.status, refusal.reason).await;
+                last_words(conn, worker, refusal.status, refusal.reason, &[]).await;
             } else {
                 conn.reset_on_close();
             }
@@ -99,7 +102,7 @@ async fn interrupted(conn: &Rc<Conn>, worker: &Worker, why: Interruption) {
         Interruption::Expired(expired) => match expired.answer {
             Some(status) if answerable => {
                 tell_cut(conn, Level::Info, expired.why);
-                last_words(conn, worker, status, expired.why).await;
+                last_words(conn, worker, status, expired.why, &[]).await;
             }
             None if conn.response() == Response::None => conn.shutdown(),
             _ => {
@@ -173,8 +176,8 @@ async fn hold(conn: &Rc<Conn>, worker: &Worker) {
 }
 
 /// Writes an answer of the host's own and closes so that it arrives.
-async fn last_words(conn: &Rc<Conn>, worker: &Worker, status: u16, reason: &str) {
-    let answer = error_answer(status, reason, &[]);
+async fn last_words(conn: &Rc<Conn>, worker: &Worker, status: u16, reason: &str, fields: &[(&str, &str)]) {
+    let answer = error_answer(status, reason, fields);
     let bound = Instant::now() + worker.settings().linger;
     let mut sent = 0;
     let all = poll_fn(|cx| {
@@ -223,6 +226,25 @@ fn tell_cut(conn: &Conn, level: Level, why: &str) {
         "cut",
         json!({ "why": why, "peer": conn.peer().to_string() }),
     );
+}
+
+/// Answers a connection that there is no room for, and closes it so that the answer arrives.
+pub(crate) fn refuse(worker: &Rc<Worker>, socket: Socket, peer: Peer) {
+    worker.count_refused();
+    let Some(place) = worker.begin_refusal() else {
+        // Even refusals are bounded: the close is the answer.
+        return;
+    };
+    // A loop that cannot watch the connection closes it: the same answer, less politely.
+    if let Ok(conn) = Conn::new(socket, peer, Scanner::new(worker.limits()), worker.share()) {
+        let worker = Rc::clone(worker);
+        tokio::task::spawn_local(async move {
+            let conn = Rc::new(conn);
+            let fields = [("retry-after", "1")];
+            last_words(&conn, &worker, 503, "this worker holds as many connections as it may", &fields).await;
+            drop(place);
+        });
+    }
 }
 
 /// The sweep over all connections of a worker: one clock read, one look at each.

@@ -43,5 +43,5 @@ pub use m0_page::{Page, PageSnapshot, ProducerCounter, WorkerCounter, WorkerStat
 pub use m0_streams::sse::Frame;
 pub use publisher::{PublishError, Published, Publisher};
 pub use refusal::{EXIT_CLEAN, EXIT_CONFIG, EXIT_CRASH_LOOP, EXIT_OS, EXIT_UNCLEAN, Refusal};
-pub use serve::serve;
+pub use serve::{serve, serve_service};
 pub use settings::{Bind, Level, Settings};

@@ -19,14 +19,23 @@ pub(crate) const DRAIN: u32 = 4;
 /// The supervisor is gone: drain, but not for long.
 pub(crate) const ORPHAN: u32 = 8;
 
+/// Where the word of an answer says that a connection was taken.
+const TOOK_BIT: u32 = 8;
+
 /// What came of a look at the listener.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Looked {
+    pub(crate) end: End,
+    /// Whether a connection was taken.
+    pub(crate) took: bool,
+}
+
+/// What ended a look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
-pub(crate) enum Looked {
-    /// The queue is empty; nothing was taken.
-    Nothing = 0,
-    /// The queue is empty; something was taken.
-    Drained,
+pub(crate) enum End {
+    /// The queue is empty.
+    Empty = 0,
     /// A whole batch was taken; there may be more.
     More,
     /// The rest is for a sibling that holds less.
@@ -53,7 +62,7 @@ impl Link {
         Ok(Link {
             orders: AtomicU32::new(0),
             given: Notify::new(),
-            looked: AtomicU32::new(Looked::Nothing as u32),
+            looked: AtomicU32::new(0),
             answered: Doorbell::new()?,
             serves: AtomicU32::new(0),
         })
@@ -78,7 +87,8 @@ impl Link {
 
     /// The loop has looked.
     pub(crate) fn answer(&self, looked: Looked) {
-        self.looked.store(looked as u32, Ordering::Release);
+        self.looked
+            .store(looked.end as u32 | u32::from(looked.took) << TOOK_BIT, Ordering::Release);
         self.ring();
     }
 
@@ -105,13 +115,17 @@ impl Link {
 
     /// What came of the last look.
     pub(crate) fn looked(&self) -> Looked {
-        match self.looked.load(Ordering::Acquire) {
-            1 => Looked::Drained,
-            2 => Looked::More,
-            3 => Looked::Deferred,
-            4 => Looked::Starved,
-            5 => Looked::Full,
-            _ => Looked::Nothing,
+        let word = self.looked.load(Ordering::Acquire);
+        let end = match word & !(1 << TOOK_BIT) {
+            1 => End::More,
+            2 => End::Deferred,
+            3 => End::Starved,
+            4 => End::Full,
+            _ => End::Empty,
+        };
+        Looked {
+            end,
+            took: word >> TOOK_BIT & 1 == 1,
         }
     }
 }

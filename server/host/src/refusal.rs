@@ -83,6 +83,14 @@ impl From<&str> for Refusal {
 impl Refusal {
     /// The fields of the refusal's log line.
     pub(crate) fn fields(&self) -> serde_json::Value {
-        serde_json::json!({ "name": self.name, "value": self.value, "message": self.to_string() })
+        let mut fields = serde_json::Map::new();
+        if let Some(name) = &self.name {
+            fields.insert("name".into(), name.as_str().into());
+        }
+        if let Some(value) = &self.value {
+            fields.insert("value".into(), value.as_str().into());
+        }
+        fields.insert("message".into(), self.to_string().into());
+        fields.into()
     }
 }

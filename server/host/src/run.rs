@@ -4,12 +4,16 @@
 //! beyond its slot. Invariant: readiness is announced after the handlers stand; whatever happens, the
 //! drain's bound and the producer's run from the same moment.
 
+use std::convert::Infallible;
+use std::fmt::Display;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
+use http::{Request, Response};
 use m0_unix::clock::monotonic_ms;
 use m0_unix::fds::{Doorbell, write_byte};
 use m0_unix::process;
@@ -25,7 +29,8 @@ use tokio::time::{MissedTickBehavior, interval, timeout_at};
 
 use crate::accept;
 use crate::access;
-use crate::app::{AppHandler, HostContext, Producer};
+use crate::app::{HostContext, Producer};
+use crate::body::RequestBody;
 use crate::conn::Conn;
 use crate::driver;
 use crate::engine::Handle;
@@ -74,12 +79,20 @@ enum Failed {
     Os(&'static str, io::Error),
 }
 
+/// Makes the application's service in a worker.
+pub(crate) type Make<'a, S> = &'a dyn Fn(&HostContext) -> Result<S, Refusal>;
+
 /// Runs one worker to its end.
-pub(crate) fn worker<H: AppHandler, P: Producer>(start: Start) -> Ended {
+pub(crate) fn worker<S, B, P>(start: Start, make: Make<'_, S>) -> Ended
+where
+    S: tower::Service<Request<RequestBody>, Response = Response<B>, Error = Infallible> + Clone + 'static,
+    B: http_body::Body<Data = Bytes, Error: Display> + 'static,
+    P: Producer,
+{
     let share = start.bus.page.share(start.slot);
     log::set_slot(start.slot);
     share.begin(std::process::id());
-    let ended = serve::<H, P>(start).unwrap_or_else(|failed| Ended {
+    let ended = serve::<S, B, P>(start, make).unwrap_or_else(|failed| Ended {
         code: tell_failed(failed),
         abandoned: false,
     });
@@ -106,7 +119,12 @@ fn tell_failed(failed: Failed) -> u8 {
     }
 }
 
-fn serve<H: AppHandler, P: Producer>(start: Start) -> Result<Ended, Failed> {
+fn serve<S, B, P>(start: Start, make: Make<'_, S>) -> Result<Ended, Failed>
+where
+    S: tower::Service<Request<RequestBody>, Response = Response<B>, Error = Infallible> + Clone + 'static,
+    B: http_body::Body<Data = Bytes, Error: Display> + 'static,
+    P: Producer,
+{
     let os = |what| move |error| Failed::Os(what, error);
     let Start {
         slot,
@@ -136,7 +154,7 @@ fn serve<H: AppHandler, P: Producer>(start: Start) -> Result<Ended, Failed> {
 
     // Step 9: the application, in this process.
     let context = HostContext::new(slot, settings, Arc::clone(&bus), app_page);
-    let service = H::make(&context).map_err(Failed::Refused)?;
+    let service = make(&context).map_err(Failed::Refused)?;
 
     // Step 10: the producer, on slot 0 alone.
     let producer = (slot == 0 && P::wanted(context.settings()))

@@ -1,9 +1,13 @@
 //! The thirteen steps of a host, in the order that is the point.
 
+use std::convert::Infallible;
+use std::fmt::Display;
 use std::io::{self, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use bytes::Bytes;
+use http::{Request, Response};
 use m0_framelog::FrameLog;
 use m0_page::{AtomicU64, Page};
 use m0_unix::fds::{Doorbell, ensure_standard, pipe};
@@ -12,14 +16,15 @@ use m0_unix::shared::SharedWords;
 use m0_unix::{process, signals};
 use serde_json::json;
 
-use crate::app::{AppHandler, Producer};
+use crate::app::{AppHandler, HostContext, NoProducer, Producer};
+use crate::body::RequestBody;
 use crate::config::{AppConfig, Ask};
 use crate::doctor;
 use crate::listen::{ListenError, Listener, adopt};
 use crate::log;
 use crate::publisher::Bus;
 use crate::refusal::{EXIT_CONFIG, EXIT_OS, Refusal};
-use crate::run::{self, Start};
+use crate::run::{self, Make, Start};
 use crate::settings::{Level, Settings};
 use crate::supervisor::{self, Role, Ties};
 
@@ -32,6 +37,52 @@ use crate::supervisor::{self, Role, Ties};
 ///
 /// See [`AppHandler`] for a whole application.
 pub fn serve<H: AppHandler, P: Producer>(config: AppConfig) -> ExitCode {
+    let needs = Needs {
+        page_slots: H::page_slots,
+        max_workers: H::max_workers(),
+        variables: H::variables(),
+    };
+    thirteen_steps::<H::Service, H::Body, P>(&config, &needs, &H::make)
+}
+
+/// Serves any [`tower::Service`], an `axum::Router` say, that `make` makes once in each worker.
+///
+/// The short form of [`serve`] for an application without a producer, a page or variables of its own.
+///
+/// ```no_run
+/// use axum::{Router, routing::get};
+/// use m0_host::{AppConfig, serve_service};
+///
+/// fn main() -> std::process::ExitCode {
+///     serve_service(AppConfig::from_env(), |_| Ok(Router::new().route("/", get(|| async { "hello\n" }))))
+/// }
+/// ```
+pub fn serve_service<S, B>(config: AppConfig, make: impl Fn(&HostContext) -> Result<S, Refusal>) -> ExitCode
+where
+    S: tower::Service<Request<RequestBody>, Response = Response<B>, Error = Infallible> + Clone + 'static,
+    B: http_body::Body<Data = Bytes, Error: Display> + 'static,
+{
+    let needs = Needs {
+        page_slots: |_| 0,
+        max_workers: usize::MAX,
+        variables: &[],
+    };
+    thirteen_steps::<S, B, NoProducer>(&config, &needs, &make)
+}
+
+/// What an application wants of the host beside being made.
+struct Needs {
+    page_slots: fn(usize) -> usize,
+    max_workers: usize,
+    variables: &'static [&'static str],
+}
+
+fn thirteen_steps<S, B, P>(config: &AppConfig, needs: &Needs, make: Make<'_, S>) -> ExitCode
+where
+    S: tower::Service<Request<RequestBody>, Response = Response<B>, Error = Infallible> + Clone + 'static,
+    B: http_body::Body<Data = Bytes, Error: Display> + 'static,
+    P: Producer,
+{
     // Before anything opens a descriptor: nothing of ours may become standard input or output.
     if let Err(error) = ensure_standard() {
         return os_refused("opening standard descriptors", &error);
@@ -39,17 +90,17 @@ pub fn serve<H: AppHandler, P: Producer>(config: AppConfig) -> ExitCode {
     log::take_panics();
 
     // Step 1: refuse, before anything is bound.
-    let (ask, given, _) = config.read(H::variables());
+    let (ask, given, _) = config.read(needs.variables);
     match ask {
         Ask::Print(text) => return print(&text),
         Ask::Doctor => {
-            let (report, healthy) = doctor::report(&given, config.resolve(H::variables()).err());
+            let (report, healthy) = doctor::report(&given, config.resolve(needs.variables).err());
             print(&report);
             return if healthy { ExitCode::SUCCESS } else { ExitCode::from(EXIT_CONFIG) };
         }
         Ask::Serve => {}
     }
-    let settings = match settings::<H>(&config) {
+    let settings = match settings(config, needs) {
         Ok(settings) => settings,
         Err(refusals) => return refused(&refusals),
     };
@@ -73,7 +124,7 @@ pub fn serve<H: AppHandler, P: Producer>(config: AppConfig) -> ExitCode {
     };
 
     // Steps 3 to 5: the pages, the bus and the accept-share channels, at one worker too.
-    let (bus, app_page) = match shared(&settings, H::page_slots(settings.workers)) {
+    let (bus, app_page) = match shared(&settings, (needs.page_slots)(settings.workers)) {
         Ok(shared) => shared,
         Err(error) => return os_refused("making shared memory", &error),
     };
@@ -83,14 +134,15 @@ pub fn serve<H: AppHandler, P: Producer>(config: AppConfig) -> ExitCode {
         return os_refused("blocking signals", &error);
     }
     if settings.workers == 1 {
-        let ended = run::worker::<H, P>(Start {
+        let start = Start {
             slot: 0,
             settings,
             bus,
             listener,
             app_page,
             ties: None,
-        });
+        };
+        let ended = run::worker::<S, B, P>(start, make);
         if ended.abandoned {
             // A thread is still inside a step: nothing is torn down under it.
             process::exit_now(i32::from(ended.code));
@@ -108,28 +160,29 @@ pub fn serve<H: AppHandler, P: Producer>(config: AppConfig) -> ExitCode {
         }
         // Steps 7 to 13, in the child.
         Role::Worker { slot, report, life } => {
-            let ended = run::worker::<H, P>(Start {
+            let start = Start {
                 slot,
                 settings,
                 bus,
                 listener,
                 app_page,
                 ties: Some((report, life)),
-            });
+            };
+            let ended = run::worker::<S, B, P>(start, make);
             run::leave(ended.code)
         }
     }
 }
 
 /// The settings, when nothing at all is wrong with them and with this process.
-fn settings<H: AppHandler>(config: &AppConfig) -> Result<Settings, Vec<Refusal>> {
-    let settings = config.resolve(H::variables())?;
+fn settings(config: &AppConfig, needs: &Needs) -> Result<Settings, Vec<Refusal>> {
+    let settings = config.resolve(needs.variables)?;
     let mut refusals = Vec::new();
-    if settings.workers > H::max_workers() {
+    if settings.workers > needs.max_workers {
         refusals.push(Refusal::of(
             "M0_WORKERS",
             settings.workers.to_string(),
-            format!("this application serves from at most {}", H::max_workers()),
+            format!("this application serves from at most {}", needs.max_workers),
         ));
     }
     if settings.workers > 1 {
@@ -154,7 +207,7 @@ fn settings<H: AppHandler>(config: &AppConfig) -> Result<Settings, Vec<Refusal>>
 }
 
 /// The host's page and bus, and the application's page.
-fn shared(settings: &Settings, app_words: usize) -> io::Result<(Arc<Bus>, &'static [AtomicU64])> {
+pub(crate) fn shared(settings: &Settings, app_words: usize) -> io::Result<(Arc<Bus>, &'static [AtomicU64])> {
     let page_words = SharedWords::create("m0-page", m0_page::words_needed(settings.workers))?;
     let page = Page::format(page_words.words(), settings.workers, epoch());
     // A child that a worker starts can read the page: it inherits the descriptor and its number.

@@ -115,7 +115,7 @@ pub(crate) const VARIABLES: &[Variable] = &[
     number("M0_MAX_URI_BYTES", "8192", (16, 65_534), "bytes", "a longer request target gets 414"),
     number("M0_MAX_HEADERS", "100", (1, 1_000), "fields", "more fields in a head get 431"),
     number("M0_MAX_BODY_BYTES", "10485760", (0, 1 << 40), "bytes", "a longer request body gets 413"),
-    number("M0_MAX_CONNECTIONS", "65536", (1, 1 << 20), "connections", "held by one worker; more wait in the queue"),
+    number("M0_MAX_CONNECTIONS", "65536", (1, 1 << 20), "connections", "held by one worker; more get 503"),
     number("M0_MAX_STREAMS", "65536", (0, 1 << 20), "streams", "held by one worker; more get 503"),
     number("M0_OUTBOX_BYTES", "262144", (4_096, 1 << 30), "bytes", "unsent bytes of one stream before it is told of the gap and cut"),
     number("M0_REPLAY_BYTES", "4194304", (65_536, 1 << 30), "bytes", "ring of published frames that Last-Event-ID can ask for"),

@@ -21,7 +21,7 @@ use m0_unix::signals::{self, Signal, SignalFd};
 use serde_json::json;
 use socket2::Socket;
 
-use crate::link::{DRAIN, FORCE, LOOK, Link, Looked, ORPHAN};
+use crate::link::{DRAIN, End, FORCE, LOOK, Link, Looked, ORPHAN};
 use crate::log;
 use crate::publisher::Bus;
 use crate::refusal::{EXIT_CLEAN, EXIT_UNCLEAN};
@@ -29,7 +29,7 @@ use crate::settings::Level;
 
 /// How long a connection may wait for a sibling that holds less, or for a loop that is busy.
 const PATIENCE: Duration = Duration::from_millis(1);
-/// How long a worker without descriptors, or with all the connections it may hold, looks away.
+/// How long a worker without descriptors looks away.
 const STARVED_PAUSE: Duration = Duration::from_millis(50);
 /// Time that a worker has when its supervisor is gone.
 const ORPHAN_MS: u64 = 500;
@@ -147,19 +147,21 @@ impl Watch {
                 force = true;
                 continue;
             }
-            match self.ask_loop(force) {
-                Looked::Nothing => break,
-                Looked::Drained => {
-                    taken = true;
-                    break;
+            let looked = self.ask_loop(force);
+            taken |= looked.took;
+            match looked.end {
+                End::Empty => break,
+                // After `Deferred` it is judged anew above: the sibling that holds less is rung there.
+                End::More | End::Deferred => force = false,
+                // A sibling may have room; when none has, the next look refuses with an answer.
+                End::Full => {
+                    self.share.mark_starved(true);
+                    self.nudge_other();
+                    self.pause(PATIENCE);
+                    self.share.mark_starved(false);
+                    force = true;
                 }
-                Looked::More => {
-                    taken = true;
-                    force = false;
-                }
-                // Judged anew above: the sibling that holds less is rung there.
-                Looked::Deferred => force = false,
-                Looked::Starved | Looked::Full => {
+                End::Starved => {
                     self.share.mark_starved(true);
                     self.nudge_other();
                     self.pause(STARVED_PAUSE);
@@ -219,7 +221,10 @@ impl Watch {
                 return self.watched.link.looked();
             }
             if self.draining {
-                return Looked::Nothing;
+                return Looked {
+                    end: End::Empty,
+                    took: false,
+                };
             }
             if bound.take().is_some() {
                 self.share.mark_busy(true);

@@ -34,6 +34,19 @@ pub(crate) struct Worker {
     gone: Notify,
     cutting: Cell<bool>,
     starved: Cell<bool>,
+    refusing: Cell<usize>,
+}
+
+/// Most connections that are being refused with an answer at a time.
+const MOST_REFUSING: usize = 256;
+
+/// The place of a connection that is being refused.
+pub(crate) struct Refusing(Rc<Worker>);
+
+impl Drop for Refusing {
+    fn drop(&mut self) {
+        self.0.refusing.set(self.0.refusing.get() - 1);
+    }
 }
 
 impl Worker {
@@ -68,6 +81,7 @@ impl Worker {
             gone: Notify::new(),
             cutting: Cell::new(false),
             starved: Cell::new(false),
+            refusing: Cell::new(0),
             context,
         }
     }
@@ -133,9 +147,22 @@ impl Worker {
         } else if self.fanout.has_room() {
             None
         } else {
-            self.share.counter(WorkerCounter::Refused).add(1);
+            self.count_refused();
             Some("this worker holds as many streams as it may; come back\n")
         }
+    }
+
+    pub(crate) fn count_refused(&self) {
+        self.share.counter(WorkerCounter::Refused).add(1);
+    }
+
+    /// A place for one connection that is being refused; none when there are too many of those.
+    pub(crate) fn begin_refusal(self: &Rc<Self>) -> Option<Refusing> {
+        if self.refusing.get() >= MOST_REFUSING {
+            return None;
+        }
+        self.refusing.set(self.refusing.get() + 1);
+        Some(Refusing(Rc::clone(self)))
     }
 
     pub(crate) fn count_cut_stream(&self) {

@@ -19,6 +19,7 @@ pub(crate) const NAMES: &[&str] = &[
     "M0_HOSTCHECK_STEP_MS_ONCE",
     "M0_HOSTCHECK_PERIOD_MS",
     "M0_HOSTCHECK_BOOT_MS",
+    "M0_HOSTCHECK_BOOT_SLOT",
     "M0_HOSTCHECK_BEAT_BYTES",
     "M0_HOSTCHECK_CRASH_AFTER_MS",
     "M0_HOSTCHECK_CRASH_SLOT",
@@ -62,8 +63,10 @@ pub(crate) fn at_make(context: &HostContext) -> Result<(), Refusal> {
         process::set_death_signal(None)
             .map_err(|error| Refusal::new(format!("the death signal stays: {error}")))?;
     }
-    // A boot that takes its time is what the knob promises.
-    thread::sleep(millis("M0_HOSTCHECK_BOOT_MS")?);
+    if number("M0_HOSTCHECK_BOOT_SLOT")?.is_none() || names_slot("M0_HOSTCHECK_BOOT_SLOT", context)? {
+        // A boot that takes its time is what the knob promises.
+        thread::sleep(millis("M0_HOSTCHECK_BOOT_MS")?);
+    }
     if is_on("M0_HOSTCHECK_MAKE_RAISES")? || names_slot("M0_HOSTCHECK_MAKE_RAISES_SLOT", context)? {
         return Err(Refusal::new(
             "M0_HOSTCHECK_MAKE_RAISES is set, so this handler refuses to be made; unset it",
