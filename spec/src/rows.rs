@@ -415,6 +415,15 @@ pub const E87: Row = Row { id: "E87", title: "An idle drain exits within 100 ms,
 /// Neither the order of start-up nor a signal in it leaves more than one listener or a socket file behind.
 pub const E88: Row = Row { id: "E88", title: "Neither the order of start-up nor a signal in it leaves more than one listener or a socket file behind." };
 
+/// A listener that the system refuses ends the host with 71 and one line that names the address, and no banner is printed.
+pub const E89: Row = Row { id: "E89", title: "A listener that the system refuses ends the host with 71 and one line that names the address, and no banner is printed." };
+
+/// Pipelined requests are answered in their order, however their bytes are split.
+pub const E90: Row = Row { id: "E90", title: "Pipelined requests are answered in their order, however their bytes are split." };
+
+/// A peer that ends its direction after the request still gets the whole answer.
+pub const E91: Row = Row { id: "E91", title: "A peer that ends its direction after the request still gets the whole answer." };
+
 /// A frame appended is read whole, with the id it was stamped with.
 pub const F1: Row = Row { id: "F1", title: "A frame appended is read whole, with the id it was stamped with." };
 
@@ -1001,6 +1010,9 @@ pub const ALL: &[Row] = &[
     E86,
     E87,
     E88,
+    E89,
+    E90,
+    E91,
     F1,
     F2,
     F3,
