@@ -1,6 +1,6 @@
 //! A finding: what is wrong and the file, line and column where it is.
 //!
-//! Owns the one form in which every complaint about the specification is printed, the form that
+//! Owns the one form in which every complaint about a file of the repository is printed, the form that
 //! editors and terminals turn into links. Refuses to decide what is wrong.
 
 use std::fmt;
@@ -28,6 +28,15 @@ impl At {
             file: file.into(),
             line: line as u64,
             column: 1,
+        }
+    }
+
+    /// A line and a column.
+    pub(crate) fn place(file: &Path, line: usize, column: usize) -> Self {
+        Self {
+            file: file.into(),
+            line: line as u64,
+            column: column as u64,
         }
     }
 

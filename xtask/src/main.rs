@@ -1,17 +1,29 @@
 //! The front door of the repository: `cargo xtask COMMAND`.
 //!
 //! Owns the commands and their flags. Refuses to do any work itself: each command is a file.
+//! Invariant: exit 0 when what was asked for is green, 1 when it is not, 2 for a wrong command line.
 
+mod finding;
+mod gates;
+mod repository;
+mod screen;
+mod setup;
+mod smoke;
 mod spec;
+mod test;
+mod tidy;
 
-use std::path::PathBuf;
+use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
+use clap_complete::Shell;
+
+use repository::Repository;
 
 /// Builds, tests and checks this repository.
 #[derive(Parser)]
-#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+#[command(name = "xtask", bin_name = "cargo xtask")]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -19,17 +31,68 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Run every test: unit, property, death, CLI, loom models, examples in the documentation.
+    Test(test::Options),
+    /// Build host_check and the smokes, and run the smokes with the given arguments.
+    #[command(disable_help_flag = true)]
+    SmokeHost {
+        /// Passed on; `--help` and `--list` tell more.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
+    /// Run the gates that a change must pass.
+    Ci {
+        /// Run only these gates.
+        #[arg(long, value_name = "GATE")]
+        only: Vec<String>,
+    },
+    /// Check what must be absent: clocks in pure crates, unsafe outside server/unix, and so on.
+    Tidy,
     /// Check the rows under spec/ and write what is generated from them.
     Spec {
         /// Write nothing; fail when a generated file is stale.
         #[arg(long)]
         check: bool,
     },
+    /// Check advisories, licences and versions of the dependencies (needs cargo-deny).
+    Deny,
+    /// Install the tools that are slow to build: cargo-nextest, cargo-deny, cargo-mutants.
+    Setup {
+        /// Only say what is missing.
+        #[arg(long)]
+        dry_run: bool,
+    },
+    /// Print completions for a shell.
+    Completions {
+        /// The shell.
+        shell: Shell,
+    },
 }
 
-fn main() -> Result<()> {
-    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
-    match Cli::parse().command {
-        Command::Spec { check } => spec::run(&root, check),
+fn main() -> ExitCode {
+    match dispatch(Cli::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            anstream::eprintln!("{} {error:#}", screen::bad("error:"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn dispatch(command: Command) -> Result<()> {
+    if let Command::Completions { shell } = command {
+        clap_complete::generate(shell, &mut Cli::command(), "xtask", &mut std::io::stdout());
+        return Ok(());
+    }
+    let repository = Repository::own()?;
+    match command {
+        Command::Test(options) => test::run(&repository, &options),
+        Command::SmokeHost { args } => smoke::run(&repository, &args),
+        Command::Ci { only } => gates::run(&repository, &only),
+        Command::Tidy => tidy::run(&repository),
+        Command::Spec { check } => spec::run(&repository.root, check),
+        Command::Deny => setup::deny(&repository),
+        Command::Setup { dry_run } => setup::run(&repository, dry_run),
+        Command::Completions { .. } => Ok(()),
     }
 }

@@ -6,7 +6,6 @@
 
 mod check;
 mod emit;
-mod finding;
 #[cfg(test)]
 mod tests;
 mod yaml;
@@ -15,7 +14,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
-use finding::{At, Finding};
+use crate::finding::{At, Finding};
 
 /// The generated files, relative to the repository.
 const CONSTANTS: &str = "spec/src/rows.rs";

@@ -9,8 +9,8 @@ use std::path::Path;
 
 use serde_saphyr::Spanned;
 
-use super::finding::{At, Finding, nearest};
 use super::yaml::{Area, Recorded, Row, State};
+use crate::finding::{At, Finding, nearest};
 
 /// Where the ledger of ids stands.
 pub(crate) const LEDGER: &str = "spec/ids.lock";

@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use serde::Deserialize;
 use serde_saphyr::{Error, Spanned};
 
-use super::finding::{At, Finding, nearest};
+use crate::finding::{At, Finding, nearest};
 
 /// One file: the rows of one area.
 #[derive(Debug, Deserialize)]

@@ -1,0 +1,94 @@
+//! `cargo xtask smoke-host`: builds host_check and the smokes, and becomes the smokes.
+//!
+//! Owns: the build and the hand-over. Refuses to know a phase or a flag of the smokes: every
+//! argument is passed on. Invariant: the server that is driven is the one that was just built, by
+//! its path.
+
+use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, ensure};
+use serde::Deserialize;
+
+use crate::repository::Repository;
+
+#[derive(Deserialize)]
+struct Message {
+    executable: Option<PathBuf>,
+    target: Option<Target>,
+}
+
+#[derive(Deserialize)]
+struct Target {
+    name: String,
+    kind: Vec<String>,
+}
+
+/// Builds, then replaces this process; returns only when that fails.
+pub(crate) fn run(repository: &Repository, args: &[String]) -> Result<()> {
+    let output = repository
+        .cargo()
+        .args([
+            "build",
+            "--package=host_check",
+            "--package=smokes",
+            "--bins",
+        ])
+        .arg("--message-format=json-render-diagnostics")
+        .stderr(Stdio::inherit())
+        .output()
+        .context("cannot run cargo build")?;
+    ensure!(
+        output.status.success(),
+        "host_check and smokes do not build"
+    );
+    let built = executables(&String::from_utf8_lossy(&output.stdout));
+    let find = |name: &str| {
+        let found = built.iter().find(|(built, _)| built == name);
+        found
+            .map(|(_, path)| path)
+            .with_context(|| format!("the build made no binary {name}"))
+    };
+    let (server, smokes) = (find("host_check")?, find("smokes")?);
+    // The same process, so that a signal to it and its exit code are the smokes' own.
+    let error = Command::new(smokes)
+        .arg("--server-bin")
+        .arg(server)
+        .args(args)
+        .exec();
+    Err(error).with_context(|| format!("cannot become {}", smokes.display()))
+}
+
+/// Names and paths of the binaries in cargo's messages.
+fn executables(messages: &str) -> Vec<(String, PathBuf)> {
+    let message = |line| serde_json::from_str::<Message>(line).ok();
+    let binary = |message: Message| {
+        let target = message
+            .target
+            .filter(|target| target.kind.iter().any(|kind| kind == "bin"))?;
+        Some((target.name, message.executable?))
+    };
+    messages
+        .lines()
+        .filter_map(message)
+        .filter_map(binary)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::executables;
+
+    #[m0_spec::row(H26)]
+    #[test]
+    fn the_binary_that_was_built_is_found_by_its_path() {
+        let messages = "{\"reason\":\"compiler-artifact\",\"target\":{\"name\":\"smokes\",\"kind\":[\"lib\"]},\"executable\":null}\n\
+             {\"reason\":\"compiler-artifact\",\"target\":{\"name\":\"smokes\",\"kind\":[\"bin\"]},\"executable\":\"/t/debug/smokes\"}\n\
+             not json\n{\"reason\":\"build-finished\",\"success\":true}\n";
+        assert_eq!(
+            executables(messages),
+            [("smokes".to_owned(), "/t/debug/smokes".into())]
+        );
+    }
+}

@@ -1,0 +1,128 @@
+//! The front door from outside: exit codes, help, completions, no colour where none is wanted.
+
+#![forbid(unsafe_code)]
+
+use std::process::{Command, Output};
+
+fn xtask(args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_xtask"));
+    command
+        .args(args)
+        .env_remove("CLICOLOR_FORCE")
+        .env_remove("NO_COLOR")
+        .output()
+        .expect("it runs")
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+const COMMANDS: [&str; 8] = [
+    "test",
+    "smoke-host",
+    "ci",
+    "tidy",
+    "spec",
+    "deny",
+    "setup",
+    "completions",
+];
+
+#[m0_spec::row(H27)]
+#[test]
+fn help_names_every_command_and_each_has_its_own() {
+    let help = stdout(&xtask(&["--help"]));
+    for command in COMMANDS {
+        assert!(help.contains(&format!("  {command}")), "{command}: {help}");
+        // The smokes answer for themselves.
+        if command != "smoke-host" {
+            let own = xtask(&[command, "--help"]);
+            assert!(
+                own.status.success() && stdout(&own).contains("Usage:"),
+                "{own:?}"
+            );
+        }
+    }
+}
+
+#[m0_spec::row(H27)]
+#[test]
+fn a_wrong_word_exits_2_and_names_the_nearest() {
+    for (args, near) in [
+        (&["tset"][..], "test"),
+        (&["spec", "--chek"][..], "--check"),
+        (&["test", "--stage", "lom"][..], "loom"),
+    ] {
+        let output = xtask(args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {output:?}");
+        assert!(
+            stderr(&output).contains(&format!("'{near}'")),
+            "{args:?}: {}",
+            stderr(&output)
+        );
+    }
+    assert_eq!(xtask(&[]).status.code(), Some(2));
+}
+
+#[m0_spec::row(H27)]
+#[test]
+fn completions_know_the_commands() {
+    for shell in ["bash", "zsh", "fish"] {
+        let text = stdout(&xtask(&["completions", shell]));
+        assert!(
+            COMMANDS.iter().all(|command| text.contains(command)),
+            "{shell}: {text}"
+        );
+    }
+}
+
+#[m0_spec::row(H19)]
+#[test]
+fn no_colour_reaches_a_pipe() {
+    for args in [
+        &["ci", "--only", "nothing"][..],
+        &["--help"][..],
+        &["setup", "--dry-run"][..],
+    ] {
+        let output = xtask(args);
+        let text = stdout(&output) + &stderr(&output);
+        assert!(
+            !text.is_empty() && !text.contains('\u{1b}'),
+            "{args:?}: {text:?}"
+        );
+    }
+}
+
+#[m0_spec::row(H19)]
+#[test]
+fn colour_comes_when_it_is_forced_and_no_color_takes_it_away() {
+    let error = |no_color: bool| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_xtask"));
+        command
+            .args(["ci", "--only", "nothing"])
+            .env_remove("NO_COLOR")
+            .env("CLICOLOR_FORCE", "1");
+        if no_color {
+            command.env_remove("CLICOLOR_FORCE").env("NO_COLOR", "1");
+        }
+        stderr(&command.output().expect("it runs"))
+    };
+    assert!(error(false).contains("\u{1b}["), "{:?}", error(false));
+    assert!(!error(true).contains('\u{1b}'), "{:?}", error(true));
+}
+
+#[m0_spec::row(H16)]
+#[test]
+fn a_gate_that_does_not_exist_is_an_error_with_the_list() {
+    let output = xtask(&["ci", "--only", "smoke"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(
+        stderr(&output).contains("fmt, spec, tidy, clippy, test, smoke-host, deny"),
+        "{output:?}"
+    );
+}
