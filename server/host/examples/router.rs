@@ -7,7 +7,10 @@ fn main() -> std::process::ExitCode {
     m0_host::serve_service(m0_host::AppConfig::from_env(), |_| {
         Ok(Router::new()
             .route("/json", get(|| async { Json(["a", "b"]) }))
-            .route("/form", post(|Form(fields): Form<Vec<(String, String)>>| async { Json(fields) }))
+            .route(
+                "/form",
+                post(|Form(fields): Form<Vec<(String, String)>>| async { Json(fields) }),
+            )
             .route_service("/file", ServeFile::new("README.md")))
     })
 }

@@ -24,7 +24,10 @@ const BATCH: usize = 16;
 pub(crate) fn look(worker: &Rc<Worker>, force: bool, serve: &dyn Fn(Socket, Peer)) -> Looked {
     let mut taken = 0;
     let end = batch(worker, force, &mut taken, serve);
-    Looked { end, took: taken > 0 }
+    Looked {
+        end,
+        took: taken > 0,
+    }
 }
 
 fn batch(worker: &Rc<Worker>, force: bool, taken: &mut usize, serve: &dyn Fn(Socket, Peer)) -> End {
@@ -36,7 +39,10 @@ fn batch(worker: &Rc<Worker>, force: bool, taken: &mut usize, serve: &dyn Fn(Soc
             // Nobody else has room either: an answer at once beats a place in a queue that does not move.
             return refuse_batch(worker, taken);
         }
-        if worker.shares() && !(force && *taken == 0) && matches!(worker.verdict(), Verdict::Defer { .. }) {
+        if worker.shares()
+            && !(force && *taken == 0)
+            && matches!(worker.verdict(), Verdict::Defer { .. })
+        {
             return End::Deferred;
         }
         match sockets::accept(worker.listener()) {

@@ -66,8 +66,8 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    pub(crate) fn new(method: Method, path: String, peer: Peer, slot: usize) -> Box<Self> {
-        Box::new(Entry {
+    pub(crate) fn new(method: Method, path: String, peer: Peer, slot: usize) -> Self {
+        Entry {
             method,
             path,
             status: StatusCode::OK,
@@ -75,7 +75,7 @@ impl Entry {
             began_ns: monotonic_ns(),
             peer,
             slot,
-        })
+        }
     }
 
     /// The request is done with.

@@ -81,7 +81,10 @@ impl<B: Body<Data = Bytes, Error: Display>> Body for AnswerBody<B> {
     type Data = Bytes;
     type Error = CutBody;
 
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, CutBody>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, CutBody>>> {
         let this = &mut *self;
         let frame = match &mut this.source {
             Source::Text(text) => text.take().map(|text| Ok(Frame::data(text))),
@@ -89,19 +92,21 @@ impl<B: Body<Data = Bytes, Error: Display>> Body for AnswerBody<B> {
                 this.conn.arm_takeover();
                 return Poll::Pending;
             }
-            Source::App(body) => match catch_unwind(AssertUnwindSafe(|| body.as_mut().poll_frame(cx))) {
-                Ok(Poll::Pending) => return Poll::Pending,
-                Ok(Poll::Ready(Some(Ok(frame)))) => Some(Ok(frame)),
-                Ok(Poll::Ready(Some(Err(error)))) => {
-                    this.conn.body_failed(&error.to_string());
-                    Some(Err(CutBody))
+            Source::App(body) => {
+                match catch_unwind(AssertUnwindSafe(|| body.as_mut().poll_frame(cx))) {
+                    Ok(Poll::Pending) => return Poll::Pending,
+                    Ok(Poll::Ready(Some(Ok(frame)))) => Some(Ok(frame)),
+                    Ok(Poll::Ready(Some(Err(error)))) => {
+                        this.conn.body_failed(&error.to_string());
+                        Some(Err(CutBody))
+                    }
+                    Ok(Poll::Ready(None)) => None,
+                    Err(_) => {
+                        this.conn.count_panic();
+                        Some(Err(CutBody))
+                    }
                 }
-                Ok(Poll::Ready(None)) => None,
-                Err(_) => {
-                    this.conn.count_panic();
-                    Some(Err(CutBody))
-                }
-            },
+            }
         };
         if let Some(Ok(frame)) = &frame
             && let Some(data) = frame.data_ref()

@@ -40,8 +40,11 @@ use crate::settings::Settings;
 /// ```
 pub trait AppHandler {
     /// The service that answers requests; cloned for each request.
-    type Service: tower::Service<Request<RequestBody>, Response = Response<Self::Body>, Error = std::convert::Infallible>
-        + Clone
+    type Service: tower::Service<
+            Request<RequestBody>,
+            Response = Response<Self::Body>,
+            Error = std::convert::Infallible,
+        > + Clone
         + 'static;
     /// The body of its responses.
     type Body: http_body::Body<Data = Bytes, Error: Display> + 'static;
@@ -146,7 +149,12 @@ struct Inner {
 }
 
 impl HostContext {
-    pub(crate) fn new(slot: usize, settings: Settings, bus: Arc<Bus>, app_page: &'static [AtomicU64]) -> Self {
+    pub(crate) fn new(
+        slot: usize,
+        settings: Settings,
+        bus: Arc<Bus>,
+        app_page: &'static [AtomicU64],
+    ) -> Self {
         HostContext {
             inner: Arc::new(Inner {
                 slot,

@@ -41,10 +41,15 @@ impl Body for RequestBody {
     type Data = Bytes;
     type Error = BodyError;
 
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
-        Pin::new(&mut self.inner).poll_frame(cx).map_err(|error| BodyError {
-            message: error.to_string(),
-        })
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        Pin::new(&mut self.inner)
+            .poll_frame(cx)
+            .map_err(|error| BodyError {
+                message: error.to_string(),
+            })
     }
 
     fn is_end_stream(&self) -> bool {

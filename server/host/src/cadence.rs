@@ -25,7 +25,9 @@ pub(crate) struct Following {
 impl Cadence {
     /// The first step is due now.
     pub(crate) fn starting(now_ns: u64) -> Self {
-        Cadence { scheduled_ns: now_ns }
+        Cadence {
+            scheduled_ns: now_ns,
+        }
     }
 
     /// The step in hand ended at `now_ns` and asked for the next start `period_ns` after its own.
@@ -54,7 +56,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    #[m0_spec::row(E6)]
+    #[m0_spec::row(E33)]
     #[test]
     fn steps_that_fit_keep_the_phase_of_the_first() {
         let mut cadence = Cadence::starting(7 * MS);
@@ -67,7 +69,7 @@ mod tests {
         }
     }
 
-    #[m0_spec::row(E6)]
+    #[m0_spec::row(E34)]
     #[test]
     fn one_overrun_moves_the_schedule_and_is_not_caught_up() {
         let mut cadence = Cadence::starting(0);
@@ -89,7 +91,7 @@ mod tests {
         assert_eq!(starts, 10);
     }
 
-    #[m0_spec::row(E6)]
+    #[m0_spec::row(E34)]
     #[test]
     fn a_period_of_zero_does_not_spin() {
         let mut cadence = Cadence::starting(0);

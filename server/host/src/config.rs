@@ -59,7 +59,10 @@ impl AppConfig {
 
     /// A configuration from explicit pairs and arguments: for tests, and for an application that has
     /// a command line of its own.
-    pub fn from_parts<K, V, A>(env: impl IntoIterator<Item = (K, V)>, args: impl IntoIterator<Item = A>) -> Self
+    pub fn from_parts<K, V, A>(
+        env: impl IntoIterator<Item = (K, V)>,
+        args: impl IntoIterator<Item = A>,
+    ) -> Self
     where
         K: Into<OsString>,
         V: Into<OsString>,
@@ -83,7 +86,11 @@ impl AppConfig {
             return Err(refusals);
         };
         refusals.extend(settings.contradictions());
-        if refusals.is_empty() { Ok(settings) } else { Err(refusals) }
+        if refusals.is_empty() {
+            Ok(settings)
+        } else {
+            Err(refusals)
+        }
     }
 
     /// What is asked, the text of every variable, and the mistakes in names.
@@ -108,7 +115,11 @@ impl AppConfig {
                 continue;
             };
             let Some(text) = value.to_str() else {
-                refusals.push(Refusal::of(name, value.to_string_lossy(), "is not UTF-8; want plain text"));
+                refusals.push(Refusal::of(
+                    name,
+                    value.to_string_lossy(),
+                    "is not UTF-8; want plain text",
+                ));
                 continue;
             };
             if let Some((_, why)) = REFUSED.iter().find(|(refused, _)| *refused == name) {
@@ -139,24 +150,37 @@ impl AppConfig {
         (ask, given, refusals)
     }
 
-    fn flags(&self) -> Result<(Ask, Vec<(&'static Variable, String)>), Flags> {
+    fn flags(&self) -> Result<FlagTexts, Flags> {
         let argv = std::iter::once(OsString::from("app")).chain(self.args.iter().cloned());
         match command().try_get_matches_from(argv) {
             Ok(matches) => {
                 let flags = VARIABLES
                     .iter()
-                    .filter_map(|v| matches.get_one::<String>(v.name).map(|text| (v, text.clone())))
+                    .filter_map(|v| {
+                        matches
+                            .get_one::<String>(v.name)
+                            .map(|text| (v, text.clone()))
+                    })
                     .collect();
-                let ask = if matches.get_flag("doctor") { Ask::Doctor } else { Ask::Serve };
+                let ask = if matches.get_flag("doctor") {
+                    Ask::Doctor
+                } else {
+                    Ask::Serve
+                };
                 Ok((ask, flags))
             }
             Err(error) => match error.kind() {
-                ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Err(Flags::Print(error.to_string())),
+                ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+                    Err(Flags::Print(error.to_string()))
+                }
                 _ => Err(Flags::Refused(flag_refusal(&error))),
             },
         }
     }
 }
+
+/// What the command line asks for, and the text of each flag that was given.
+type FlagTexts = (Ask, Vec<(&'static Variable, String)>);
 
 enum Flags {
     Print(String),
@@ -175,14 +199,21 @@ fn command() -> Command {
                 .help("print every setting and its source, check the machine, and leave"),
         );
     for (position, variable) in VARIABLES.iter().enumerate() {
-        let default = if variable.default.is_empty() { "none" } else { variable.default };
+        let default = if variable.default.is_empty() {
+            "none"
+        } else {
+            variable.default
+        };
         command = command.arg(
             Arg::new(variable.name)
                 .long(variable.flag())
                 .value_name("VALUE")
                 .display_order(position)
                 .allow_hyphen_values(true)
-                .help(format!("{} [{}, default {default}]", variable.help, variable.name)),
+                .help(format!(
+                    "{} [{}, default {default}]",
+                    variable.help, variable.name
+                )),
         );
     }
     command
@@ -197,7 +228,11 @@ fn flag_refusal(error: &clap::Error) -> Refusal {
         })
     };
     let what = text(ContextKind::InvalidArg).unwrap_or_else(|| "command line".to_owned());
-    let mut message = error.kind().as_str().unwrap_or("is not understood").to_owned();
+    let mut message = error
+        .kind()
+        .as_str()
+        .unwrap_or("is not understood")
+        .to_owned();
     if let Some(near) = text(ContextKind::SuggestedArg) {
         message = format!("{message}; did you mean {near}?");
     }

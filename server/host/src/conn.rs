@@ -86,9 +86,17 @@ pub(crate) struct Conn {
 
 impl Conn {
     /// Takes a freshly accepted socket; must be called on the worker's loop.
-    pub(crate) fn new(socket: Socket, peer: Peer, scanner: Scanner, share: Share<'static>) -> io::Result<Self> {
+    pub(crate) fn new(
+        socket: Socket,
+        peer: Peer,
+        scanner: Scanner,
+        share: Share<'static>,
+    ) -> io::Result<Self> {
         let now = monotonic_ms();
-        #[expect(deprecated, reason = "its successor is unsafe for types that might change their descriptor; a Socket never does")]
+        #[expect(
+            deprecated,
+            reason = "its successor is unsafe for types that might change their descriptor; a Socket never does"
+        )]
         let socket = AsyncFd::new(socket)?;
         let conn = Conn {
             socket,
@@ -119,7 +127,12 @@ impl Conn {
 
     /// Bytes for the engine, at most `room` of them, all seen by the scanner. Nothing handed over
     /// means that the engine will get no more.
-    pub(crate) fn poll_read(&self, cx: &mut Context<'_>, room: usize, give: &mut dyn FnMut(&[u8])) -> Poll<io::Result<()>> {
+    pub(crate) fn poll_read(
+        &self,
+        cx: &mut Context<'_>,
+        room: usize,
+        give: &mut dyn FnMut(&[u8]),
+    ) -> Poll<io::Result<()>> {
         loop {
             let mut scanner = self.scanner.borrow_mut();
             let held_back = scanner.ready();
@@ -145,7 +158,9 @@ impl Conn {
                     give(&scratch[..fed.pass]);
                 }
                 let new_request = scanner.requests_seen() != requests;
-                self.note(|progress| progress.received(scanner.phase(), new_request, monotonic_ms()));
+                self.note(|progress| {
+                    progress.received(scanner.phase(), new_request, monotonic_ms());
+                });
                 if let Verdict::Refuse(refusal) = fed.verdict {
                     self.refuse(refusal);
                 }
@@ -179,7 +194,11 @@ impl Conn {
     }
 
     /// Receives raw bytes, past the scanner: for lingering and for held streams.
-    pub(crate) fn poll_recv(&self, cx: &mut Context<'_>, into: &mut [u8]) -> Poll<io::Result<usize>> {
+    pub(crate) fn poll_recv(
+        &self,
+        cx: &mut Context<'_>,
+        into: &mut [u8],
+    ) -> Poll<io::Result<usize>> {
         loop {
             let mut guard = ready!(self.socket.poll_read_ready(cx))?;
             match guard.try_io(|socket| read(socket.get_ref(), into)) {
@@ -406,7 +425,8 @@ impl Conn {
 
     /// Whether the peer may still be sending something that nobody has read.
     pub(crate) fn owes_input(&self) -> bool {
-        !self.eof.get() && (self.refusal.get().is_some() || self.phase() == Phase::Body || self.has_input())
+        !self.eof.get()
+            && (self.refusal.get().is_some() || self.phase() == Phase::Body || self.has_input())
     }
 
     /// Nothing is asked and nothing is being answered.

@@ -30,7 +30,11 @@ pub(crate) fn report(given: &[Given], refusals: Option<Vec<Refusal>>) -> (String
         let value = if value.is_empty() { "none" } else { value };
         line(
             &mut text,
-            &format!("  {:26} {value:24} {source:12} --{}", variable.name, variable.flag()),
+            &format!(
+                "  {:26} {value:24} {source:12} --{}",
+                variable.name,
+                variable.flag()
+            ),
         );
     }
     let refusals = refusals.unwrap_or_default();

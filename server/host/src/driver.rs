@@ -36,8 +36,7 @@ enum Outcome {
 }
 
 /// Drives one connection to its end.
-pub(crate) async fn drive<S: Handle>(conn: Rc<Conn>, handler: S, worker: Rc<Worker>)
-{
+pub(crate) async fn drive<S: Handle>(conn: Rc<Conn>, handler: S, worker: Rc<Worker>) {
     let outcome = engine_part(&conn, handler, &worker).await;
     match outcome {
         Outcome::Ended(end) => {
@@ -58,8 +57,7 @@ pub(crate) async fn drive<S: Handle>(conn: Rc<Conn>, handler: S, worker: Rc<Work
 }
 
 /// Lets the engine work until something ends its part. The engine is gone when this returns.
-async fn engine_part<S: Handle>(conn: &Rc<Conn>, handler: S, worker: &Rc<Worker>) -> Outcome
-{
+async fn engine_part<S: Handle>(conn: &Rc<Conn>, handler: S, worker: &Rc<Worker>) -> Outcome {
     let mut engine = Engine::new(Rc::clone(conn), handler, worker.settings());
     let mut told_last = false;
     poll_fn(|cx: &mut Context<'_>| {
@@ -176,7 +174,13 @@ async fn hold(conn: &Rc<Conn>, worker: &Worker) {
 }
 
 /// Writes an answer of the host's own and closes so that it arrives.
-async fn last_words(conn: &Rc<Conn>, worker: &Worker, status: u16, reason: &str, fields: &[(&str, &str)]) {
+async fn last_words(
+    conn: &Rc<Conn>,
+    worker: &Worker,
+    status: u16,
+    reason: &str,
+    fields: &[(&str, &str)],
+) {
     let answer = error_answer(status, reason, fields);
     let bound = Instant::now() + worker.settings().linger;
     let mut sent = 0;
@@ -241,7 +245,14 @@ pub(crate) fn refuse(worker: &Rc<Worker>, socket: Socket, peer: Peer) {
         tokio::task::spawn_local(async move {
             let conn = Rc::new(conn);
             let fields = [("retry-after", "1")];
-            last_words(&conn, &worker, 503, "this worker holds as many connections as it may", &fields).await;
+            last_words(
+                &conn,
+                &worker,
+                503,
+                "this worker holds as many connections as it may",
+                &fields,
+            )
+            .await;
             drop(place);
         });
     }

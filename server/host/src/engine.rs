@@ -59,15 +59,20 @@ impl<S: Handle> Engine<S> {
             // Deadlines are kept by one sweep over all connections.
             .header_read_timeout(None)
             .serve_connection(Io { conn }, Adapter { handler });
-        Engine { inner: Box::pin(inner) }
+        Engine {
+            inner: Box::pin(inner),
+        }
     }
 
     /// Lets the engine work; ready when it has nothing left to do.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<EngineEnd> {
-        self.inner
-            .as_mut()
-            .poll(cx)
-            .map(|ended| if ended.is_ok() { EngineEnd::Clean } else { EngineEnd::Broken })
+        self.inner.as_mut().poll(cx).map(|ended| {
+            if ended.is_ok() {
+                EngineEnd::Clean
+            } else {
+                EngineEnd::Broken
+            }
+        })
     }
 
     /// No further request after the one in hand.
@@ -82,14 +87,23 @@ struct Io {
 }
 
 impl Read for Io {
-    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, mut buf: ReadBufCursor<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        mut buf: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
         let room = buf.remaining();
-        self.conn.poll_read(cx, room, &mut |bytes| buf.put_slice(bytes))
+        self.conn
+            .poll_read(cx, room, &mut |bytes| buf.put_slice(bytes))
     }
 }
 
 impl Write for Io {
-    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
         self.conn.poll_send(cx, bytes)
     }
 

@@ -102,7 +102,9 @@ impl Fanout {
 
     /// Writes what waits for one stream.
     pub(crate) fn pump(&self, key: Key) -> Fate {
-        let Inner { registry, conns, .. } = &mut *self.inner.borrow_mut();
+        let Inner {
+            registry, conns, ..
+        } = &mut *self.inner.borrow_mut();
         registry.pump(key, monotonic_ms(), |bytes| write(conns, key, bytes))
     }
 
@@ -115,7 +117,9 @@ impl Fanout {
                 conns,
                 changes,
             } = &mut *inner;
-            let delivered = registry.deliver_next(monotonic_ms(), changes, |key, bytes| write(conns, key, bytes));
+            let delivered = registry.deliver_next(monotonic_ms(), changes, |key, bytes| {
+                write(conns, key, bytes)
+            });
             match delivered {
                 Delivered::Empty => return false,
                 Delivered::Frame(_) => self

@@ -47,43 +47,59 @@ impl<S: Clone> Clone for Handler<S> {
 
 impl<S> Handler<S> {
     pub(crate) fn new(service: S, conn: Rc<Conn>, worker: Rc<Worker>) -> Self {
-        Handler { service, conn, worker }
+        Handler {
+            service,
+            conn,
+            worker,
+        }
     }
 }
 
 impl<S, B> Handle for Handler<S>
 where
-    S: tower::Service<Request<RequestBody>, Response = Response<B>, Error = Infallible> + Clone + 'static,
+    S: tower::Service<Request<RequestBody>, Response = Response<B>, Error = Infallible>
+        + Clone
+        + 'static,
     B: http_body::Body<Data = Bytes, Error: Display> + 'static,
 {
     type Body = B;
 
-    fn handle(&self, request: Request<RequestBody>) -> impl Future<Output = Response<AnswerBody<B>>> + 'static {
-        let Handler { service, conn, worker } = self.clone();
+    fn handle(
+        &self,
+        request: Request<RequestBody>,
+    ) -> impl Future<Output = Response<AnswerBody<B>>> + 'static {
+        let Handler {
+            service,
+            conn,
+            worker,
+        } = self.clone();
         conn.request_begins();
         async move {
             let entry = worker.settings().access_log.then(|| {
-                Entry::new(
+                Box::new(Entry::new(
                     request.method().clone(),
                     request.uri().path().to_owned(),
                     *conn.peer(),
                     worker.slot(),
-                )
+                ))
             });
-            let mut answer = match worker.settings().health.then(|| own_answer(&request, &worker)).flatten() {
-                Some((status, text)) => host_answer(status, text, &conn, entry),
-                None => match caught(service.oneshot(request)).await {
-                    Some(response) => app_answer(response, &conn, &worker, entry),
-                    None => {
-                        conn.count_panic();
-                        host_answer(
-                            StatusCode::INTERNAL_SERVER_ERROR,
-                            "the application failed; the log says how\n",
-                            &conn,
-                            entry,
-                        )
-                    }
-                },
+            let own = worker
+                .settings()
+                .health
+                .then(|| own_answer(&request, &worker))
+                .flatten();
+            let mut answer = if let Some((status, text)) = own {
+                host_answer(status, text, &conn, entry)
+            } else if let Some(response) = caught(service.oneshot(request)).await {
+                app_answer(response, &conn, &worker, entry)
+            } else {
+                conn.count_panic();
+                host_answer(
+                    StatusCode::INTERNAL_SERVER_ERROR,
+                    "the application failed; the log says how\n",
+                    &conn,
+                    entry,
+                )
             };
             if worker.draining() {
                 // HTTP/1.1 clients must not send another request on this connection.
@@ -98,7 +114,10 @@ where
 }
 
 /// The health endpoints.
-fn own_answer(request: &Request<RequestBody>, worker: &Worker) -> Option<(StatusCode, &'static str)> {
+fn own_answer(
+    request: &Request<RequestBody>,
+    worker: &Worker,
+) -> Option<(StatusCode, &'static str)> {
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
         return None;
     }
@@ -132,11 +151,16 @@ fn host_answer<B>(
     if let Some(entry) = &mut entry {
         entry.status = status;
     }
-    let mut answer = Response::new(AnswerBody::text(Bytes::from_static(text.as_bytes()), Rc::clone(conn), entry));
+    let mut answer = Response::new(AnswerBody::text(
+        Bytes::from_static(text.as_bytes()),
+        Rc::clone(conn),
+        entry,
+    ));
     *answer.status_mut() = status;
-    answer
-        .headers_mut()
-        .insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    answer.headers_mut().insert(
+        CONTENT_TYPE,
+        HeaderValue::from_static("text/plain; charset=utf-8"),
+    );
     answer
 }
 

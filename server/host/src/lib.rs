@@ -23,7 +23,11 @@ mod held;
 mod link;
 mod listen;
 mod log;
+#[cfg(test)]
+mod log_tests;
 pub mod producer;
+#[cfg(test)]
+mod producer_tests;
 mod publisher;
 mod refusal;
 mod run;

@@ -87,8 +87,10 @@ impl Link {
 
     /// The loop has looked.
     pub(crate) fn answer(&self, looked: Looked) {
-        self.looked
-            .store(looked.end as u32 | u32::from(looked.took) << TOOK_BIT, Ordering::Release);
+        self.looked.store(
+            looked.end as u32 | u32::from(looked.took) << TOOK_BIT,
+            Ordering::Release,
+        );
         self.ring();
     }
 

@@ -34,8 +34,13 @@ pub(crate) enum ListenError {
 
 /// The sockets that systemd handed over, as far as this host can serve them.
 pub(crate) fn adopt(settings: &Settings) -> Result<Option<Socket>, Refusal> {
-    let inherited = m0_unix::fds::inherited_listeners()
-        .map_err(|error| Refusal::of("LISTEN_FDS", "", format!("its sockets cannot be served: {error}")))?;
+    let inherited = m0_unix::fds::inherited_listeners().map_err(|error| {
+        Refusal::of(
+            "LISTEN_FDS",
+            "",
+            format!("its sockets cannot be served: {error}"),
+        )
+    })?;
     let count = inherited.len();
     let mut sockets = inherited.into_iter().map(Socket::from);
     match (sockets.next(), count) {
@@ -58,10 +63,12 @@ impl Listener {
     /// Listens where the settings say, or takes the adopted socket.
     pub(crate) fn open(settings: &Settings, adopted: Option<Socket>) -> Result<Self, ListenError> {
         if let Some(socket) = adopted {
-            socket.set_nonblocking(true).map_err(|error| ListenError::Os {
-                address: "LISTEN_FDS".to_owned(),
-                error,
-            })?;
+            socket
+                .set_nonblocking(true)
+                .map_err(|error| ListenError::Os {
+                    address: "LISTEN_FDS".to_owned(),
+                    error,
+                })?;
             let address = name_of(&socket);
             return Ok(Listener {
                 socket,
@@ -71,9 +78,11 @@ impl Listener {
         }
         match &settings.bind {
             Bind::Tcp(wanted) => {
-                let socket = sockets::listen_tcp(*wanted, settings.backlog).map_err(|error| ListenError::Os {
-                    address: wanted.to_string(),
-                    error,
+                let socket = sockets::listen_tcp(*wanted, settings.backlog).map_err(|error| {
+                    ListenError::Os {
+                        address: wanted.to_string(),
+                        error,
+                    }
                 })?;
                 let address = name_of(&socket);
                 Ok(Listener {
@@ -84,16 +93,18 @@ impl Listener {
             }
             Bind::Unix(path) => {
                 let address = format!("unix:{}", path.display());
-                let socket = sockets::listen_unix(path, settings.backlog).map_err(|error| match error.kind() {
-                    io::ErrorKind::InvalidInput => ListenError::Refused(Refusal::of(
-                        "M0_BIND",
-                        address.clone(),
-                        format!("is no path of a unix socket: {error}"),
-                    )),
-                    _ => ListenError::Os {
-                        address: address.clone(),
-                        error,
-                    },
+                let socket = sockets::listen_unix(path, settings.backlog).map_err(|error| {
+                    match error.kind() {
+                        io::ErrorKind::InvalidInput => ListenError::Refused(Refusal::of(
+                            "M0_BIND",
+                            address.clone(),
+                            format!("is no path of a unix socket: {error}"),
+                        )),
+                        _ => ListenError::Os {
+                            address: address.clone(),
+                            error,
+                        },
+                    }
                 })?;
                 Ok(Listener {
                     socket,

@@ -57,7 +57,9 @@ impl Sink {
                 Ok(Written::Bytes(n)) if n > 0 => done += n,
                 Ok(Written::Closed) => {
                     // Nobody will ever read: the lines are gone, and counted.
-                    self.dropped += self.pending[done..].iter().filter(|b| **b == b'\n').count() as u64;
+                    self.dropped += self.pending[done..]
+                        .split_inclusive(|b| *b == b'\n')
+                        .count() as u64;
                     done = self.pending.len();
                 }
                 // Full, or an error of the device: the rest waits for the next flush.
@@ -79,7 +81,11 @@ impl Sink {
 
     /// Lines dropped that no line of the log has told of yet.
     fn take_unreported(&mut self) -> u64 {
-        if self.pending.is_empty() { std::mem::take(&mut self.unreported) } else { 0 }
+        if self.pending.is_empty() {
+            std::mem::take(&mut self.unreported)
+        } else {
+            0
+        }
     }
 }
 

@@ -74,7 +74,10 @@ impl Publisher {
     ///
     /// # Errors
     /// [`PublishError`] when the frame is too large or the log stayed locked; either is counted.
-    pub fn publish(&mut self, write: impl FnOnce(&mut Frame<'_>)) -> Result<Published, PublishError> {
+    pub fn publish(
+        &mut self,
+        write: impl FnOnce(&mut Frame<'_>),
+    ) -> Result<Published, PublishError> {
         let appended = self.bus.log.append(std::process::id(), |id, buffer| {
             let mut frame = Frame::new(Some(id), buffer);
             write(&mut frame);
@@ -85,7 +88,9 @@ impl Publisher {
             Err(error) => {
                 self.count(ProducerCounter::RefusedPublishes, 1);
                 return Err(match error {
-                    AppendError::TooLarge { bytes, limit } => PublishError::TooLarge { bytes, limit },
+                    AppendError::TooLarge { bytes, limit } => {
+                        PublishError::TooLarge { bytes, limit }
+                    }
                     AppendError::Busy { .. } => PublishError::Busy,
                 });
             }

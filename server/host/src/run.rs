@@ -85,7 +85,9 @@ pub(crate) type Make<'a, S> = &'a dyn Fn(&HostContext) -> Result<S, Refusal>;
 /// Runs one worker to its end.
 pub(crate) fn worker<S, B, P>(start: Start, make: Make<'_, S>) -> Ended
 where
-    S: tower::Service<Request<RequestBody>, Response = Response<B>, Error = Infallible> + Clone + 'static,
+    S: tower::Service<Request<RequestBody>, Response = Response<B>, Error = Infallible>
+        + Clone
+        + 'static,
     B: http_body::Body<Data = Bytes, Error: Display> + 'static,
     P: Producer,
 {
@@ -121,7 +123,9 @@ fn tell_failed(failed: Failed) -> u8 {
 
 fn serve<S, B, P>(start: Start, make: Make<'_, S>) -> Result<Ended, Failed>
 where
-    S: tower::Service<Request<RequestBody>, Response = Response<B>, Error = Infallible> + Clone + 'static,
+    S: tower::Service<Request<RequestBody>, Response = Response<B>, Error = Infallible>
+        + Clone
+        + 'static,
     B: http_body::Body<Data = Bytes, Error: Display> + 'static,
     P: Producer,
 {
@@ -148,7 +152,10 @@ where
         link: Arc::clone(&link),
         signals,
         life,
-        listener: listener.socket().try_clone().map_err(os("sharing the listener"))?,
+        listener: listener
+            .socket()
+            .try_clone()
+            .map_err(os("sharing the listener"))?,
     })
     .map_err(os("starting the watch thread"))?;
 
@@ -171,14 +178,19 @@ where
     if context.settings().access_log {
         access::open(bus.page.share(slot)).map_err(os("opening the access log"))?;
     }
-    let own_listener = listener.socket().try_clone().map_err(os("sharing the listener"))?;
+    let own_listener = listener
+        .socket()
+        .try_clone()
+        .map_err(os("sharing the listener"))?;
     let worker = Rc::new(Worker::new(context, own_listener));
     let local = LocalSet::new();
     let serving = Serving {
         worker: Rc::clone(&worker),
         service,
         link,
-        bell: bus.frame_bells[slot].try_clone().map_err(os("sharing the bus"))?,
+        bell: bus.frame_bells[slot]
+            .try_clone()
+            .map_err(os("sharing the bus"))?,
     };
     let ready = || {
         worker.share().serving();
@@ -260,14 +272,22 @@ where
     Handler<S>: Handle,
     S: Clone + 'static,
 {
-    async fn run(self, producer: Option<&ProducerThread>, ready: impl FnOnce()) -> io::Result<Drained> {
-        #[expect(deprecated, reason = "its successor is unsafe for types that might change their descriptor; a Doorbell never does")]
+    async fn run(
+        self,
+        producer: Option<&ProducerThread>,
+        ready: impl FnOnce(),
+    ) -> io::Result<Drained> {
+        #[expect(
+            deprecated,
+            reason = "its successor is unsafe for types that might change their descriptor; a Doorbell never does"
+        )]
         let bell = AsyncFd::with_interest(self.bell, Interest::READABLE)?;
         tokio::task::spawn_local(deliver(Rc::clone(&self.worker), bell));
         tokio::task::spawn_local(sweep(Rc::clone(&self.worker)));
         self.link.serve();
         ready();
-        let take = |socket: Socket, peer: Peer| take(&self.worker, self.service.clone(), socket, peer);
+        let take =
+            |socket: Socket, peer: Peer| take(&self.worker, self.service.clone(), socket, peer);
         let orphaned = loop {
             let orders = self.link.orders().await;
             if orders & (LOOK | FORCE) != 0 {

@@ -36,6 +36,10 @@ use crate::supervisor::{self, Role, Ties};
 /// does not return.
 ///
 /// See [`AppHandler`] for a whole application.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "a configuration is served once"
+)]
 pub fn serve<H: AppHandler, P: Producer>(config: AppConfig) -> ExitCode {
     let needs = Needs {
         page_slots: H::page_slots,
@@ -57,9 +61,18 @@ pub fn serve<H: AppHandler, P: Producer>(config: AppConfig) -> ExitCode {
 ///     serve_service(AppConfig::from_env(), |_| Ok(Router::new().route("/", get(|| async { "hello\n" }))))
 /// }
 /// ```
-pub fn serve_service<S, B>(config: AppConfig, make: impl Fn(&HostContext) -> Result<S, Refusal>) -> ExitCode
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "a configuration is served once"
+)]
+pub fn serve_service<S, B>(
+    config: AppConfig,
+    make: impl Fn(&HostContext) -> Result<S, Refusal>,
+) -> ExitCode
 where
-    S: tower::Service<Request<RequestBody>, Response = Response<B>, Error = Infallible> + Clone + 'static,
+    S: tower::Service<Request<RequestBody>, Response = Response<B>, Error = Infallible>
+        + Clone
+        + 'static,
     B: http_body::Body<Data = Bytes, Error: Display> + 'static,
 {
     let needs = Needs {
@@ -79,7 +92,9 @@ struct Needs {
 
 fn thirteen_steps<S, B, P>(config: &AppConfig, needs: &Needs, make: Make<'_, S>) -> ExitCode
 where
-    S: tower::Service<Request<RequestBody>, Response = Response<B>, Error = Infallible> + Clone + 'static,
+    S: tower::Service<Request<RequestBody>, Response = Response<B>, Error = Infallible>
+        + Clone
+        + 'static,
     B: http_body::Body<Data = Bytes, Error: Display> + 'static,
     P: Producer,
 {
@@ -96,7 +111,11 @@ where
         Ask::Doctor => {
             let (report, healthy) = doctor::report(&given, config.resolve(needs.variables).err());
             print(&report);
-            return if healthy { ExitCode::SUCCESS } else { ExitCode::from(EXIT_CONFIG) };
+            return if healthy {
+                ExitCode::SUCCESS
+            } else {
+                ExitCode::from(EXIT_CONFIG)
+            };
         }
         Ask::Serve => {}
     }
@@ -120,7 +139,9 @@ where
     let listener = match Listener::open(&settings, adopted) {
         Ok(listener) => listener,
         Err(ListenError::Refused(refusal)) => return refused(&[refusal]),
-        Err(ListenError::Os { address, error }) => return os_refused(&format!("listening on {address}"), &error),
+        Err(ListenError::Os { address, error }) => {
+            return os_refused(&format!("listening on {address}"), &error);
+        }
     };
 
     // Steps 3 to 5: the pages, the bus and the accept-share channels, at one worker too.
@@ -130,7 +151,9 @@ where
     };
 
     // Step 6: block the signals, then fork where there is more than one worker.
-    if let Err(error) = signals::block(run::SIGNALS).and_then(|()| signals::block(supervisor::SIGNALS)) {
+    if let Err(error) =
+        signals::block(run::SIGNALS).and_then(|()| signals::block(supervisor::SIGNALS))
+    {
         return os_refused("blocking signals", &error);
     }
     if settings.workers == 1 {
@@ -199,15 +222,24 @@ fn settings(config: &AppConfig, needs: &Needs) -> Result<Settings, Vec<Refusal>>
             Err(error) => refusals.push(Refusal::of(
                 "M0_WORKERS",
                 settings.workers.to_string(),
-                format!("whether threads run cannot be told ({error}); mount /proc, or set M0_WORKERS=1"),
+                format!(
+                    "whether threads run cannot be told ({error}); mount /proc, or set M0_WORKERS=1"
+                ),
             )),
         }
     }
-    if refusals.is_empty() { Ok(settings) } else { Err(refusals) }
+    if refusals.is_empty() {
+        Ok(settings)
+    } else {
+        Err(refusals)
+    }
 }
 
 /// The host's page and bus, and the application's page.
-pub(crate) fn shared(settings: &Settings, app_words: usize) -> io::Result<(Arc<Bus>, &'static [AtomicU64])> {
+pub(crate) fn shared(
+    settings: &Settings,
+    app_words: usize,
+) -> io::Result<(Arc<Bus>, &'static [AtomicU64])> {
     let page_words = SharedWords::create("m0-page", m0_page::words_needed(settings.workers))?;
     let page = Page::format(page_words.words(), settings.workers, epoch());
     // A child that a worker starts can read the page: it inherits the descriptor and its number.
@@ -222,14 +254,21 @@ pub(crate) fn shared(settings: &Settings, app_words: usize) -> io::Result<(Arc<B
     }
     // The descriptor stays open for the life of the process.
     std::mem::forget(page_words);
-    let log_words = SharedWords::create("m0-frames", m0_framelog::words_needed(settings.replay_bytes))?;
+    let log_words = SharedWords::create(
+        "m0-frames",
+        m0_framelog::words_needed(settings.replay_bytes),
+    )?;
     let log = FrameLog::format(log_words.words(), page.event_id_word(), page.epoch());
     let app_page: &'static [AtomicU64] = if app_words == 0 {
         &[]
     } else {
         SharedWords::create("m0-app", app_words)?.words()
     };
-    let bells = || (0..settings.workers).map(|_| Doorbell::new()).collect::<io::Result<Vec<_>>>();
+    let bells = || {
+        (0..settings.workers)
+            .map(|_| Doorbell::new())
+            .collect::<io::Result<Vec<_>>>()
+    };
     let bus = Bus {
         page,
         log,

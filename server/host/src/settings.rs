@@ -45,7 +45,10 @@ impl Level {
 
 /// Settings of one host, valid as a whole. Durations and sizes have the ranges of `--help`.
 #[derive(Debug, Clone)]
-#[expect(missing_docs, reason = "each field is the variable of the same name; variables.rs holds the one help text")]
+#[expect(
+    missing_docs,
+    reason = "each field is the variable of the same name; variables.rs holds the one help text"
+)]
 pub struct Settings {
     pub bind: Bind,
     /// Whether `M0_BIND` or `--bind` was given (adopted sockets exclude it).

@@ -12,14 +12,14 @@ use std::time::Duration;
 use m0_framelog::Repair;
 use m0_page::SupervisorCounter;
 use m0_policy::{Action, Ending, Event, Journal, State, WorkerSignal, step};
+use m0_unix::Pid;
 use m0_unix::clock::monotonic_ms;
 use m0_unix::fds::{ByteRead, read_byte};
-use m0_unix::fork::{Forked, ForkError, fork};
+use m0_unix::fork::{ForkError, Forked, fork};
 use m0_unix::poll::{Interest, Poller};
 use m0_unix::process;
 use m0_unix::reap::{self, What};
 use m0_unix::signals::{self, Signal, SignalFd, kill};
-use m0_unix::Pid;
 use serde_json::{Value, json};
 
 use crate::listen::Listener;
@@ -29,7 +29,12 @@ use crate::refusal::EXIT_OS;
 use crate::settings::{Level, Settings};
 
 /// Signals that the supervisor reads; blocked before the first fork.
-pub(crate) const SIGNALS: &[Signal] = &[Signal::SIGTERM, Signal::SIGINT, Signal::SIGCHLD, Signal::SIGUSR1];
+pub(crate) const SIGNALS: &[Signal] = &[
+    Signal::SIGTERM,
+    Signal::SIGINT,
+    Signal::SIGCHLD,
+    Signal::SIGUSR1,
+];
 
 const SIGNAL: u64 = 0;
 const REPORT: u64 = 1;
@@ -93,7 +98,12 @@ enum Performed {
 }
 
 impl<'a> Supervisor<'a> {
-    fn new(settings: &'a Settings, bus: &'a Arc<Bus>, listener: &'a Listener, ties: Ties) -> io::Result<Self> {
+    fn new(
+        settings: &'a Settings,
+        bus: &'a Arc<Bus>,
+        listener: &'a Listener,
+        ties: Ties,
+    ) -> io::Result<Self> {
         let config = policy_config(settings)?;
         let signals = SignalFd::new(SIGNALS)?;
         let poller = Poller::new()?;
@@ -115,7 +125,9 @@ impl<'a> Supervisor<'a> {
     }
 
     fn supervise(mut self) -> Role {
-        let mut turn = self.take(Event::Start { now_ms: monotonic_ms() });
+        let mut turn = self.take(Event::Start {
+            now_ms: monotonic_ms(),
+        });
         let mut ready = Vec::new();
         loop {
             match turn {
@@ -163,7 +175,9 @@ impl<'a> Supervisor<'a> {
             }
         }
         if events.is_empty() {
-            events.push(Event::Tick { now_ms: monotonic_ms() });
+            events.push(Event::Tick {
+                now_ms: monotonic_ms(),
+            });
         }
         Ok(events)
     }
@@ -269,7 +283,9 @@ impl<'a> Supervisor<'a> {
             Err(error) => {
                 self.count(SupervisorCounter::ForkFailures);
                 let errno = match error {
-                    ForkError::Fork(error) | ForkError::Count(error) => error.raw_os_error().unwrap_or(0),
+                    ForkError::Fork(error) | ForkError::Count(error) => {
+                        error.raw_os_error().unwrap_or(0)
+                    }
                     ForkError::Threads(_) => 0,
                 };
                 self.take(Event::ForkFailed {
@@ -308,7 +324,8 @@ impl<'a> Supervisor<'a> {
 
     fn watch_listener(&self, on: bool) {
         let changed = if on {
-            self.poller.add(self.listener.socket(), LISTENER, Interest::Edge)
+            self.poller
+                .add(self.listener.socket(), LISTENER, Interest::Edge)
         } else {
             self.poller.remove(self.listener.socket())
         };
@@ -369,20 +386,32 @@ impl<'a> Supervisor<'a> {
                 });
                 match how {
                     Ending::Code(code) => fields["code"] = code.into(),
-                    Ending::Signal(signal) => fields["signal"] = signal_name(signal).into(),
+                    Ending::Signal(signal) => fields["signal"] = signal_name(signal),
                 }
                 if let Some(delay) = respawn_in_ms {
                     fields["respawn_ms"] = delay.into();
                 }
-                let level = if reason == m0_policy::DeathReason::Drained { Level::Info } else { Level::Warn };
+                let level = if reason == m0_policy::DeathReason::Drained {
+                    Level::Info
+                } else {
+                    Level::Warn
+                };
                 log::event(level, "worker-died", fields);
             }
-            Action::LogForkFailed { slot, errno, retry_in_ms } => log::event(
+            Action::LogForkFailed {
+                slot,
+                errno,
+                retry_in_ms,
+            } => log::event(
                 Level::Error,
                 "fork-failed",
                 json!({ "slot": slot, "message": io::Error::from_raw_os_error(errno).to_string(), "retry_ms": retry_in_ms }),
             ),
-            Action::LogCrashLoop { slot, deaths, window_ms } => log::event(
+            Action::LogCrashLoop {
+                slot,
+                deaths,
+                window_ms,
+            } => log::event(
                 Level::Error,
                 "crash-loop",
                 json!({ "slot": slot, "deaths": deaths, "window_ms": window_ms }),

@@ -51,16 +51,26 @@ impl Variable {
     /// What would be right, as the end of a refusal.
     pub(crate) fn right(&self) -> String {
         match self.kind {
-            Kind::Number { min, max, unit } => format!("want a whole number of {unit} from {min} to {max}"),
+            Kind::Number { min, max, unit } => {
+                format!("want a whole number of {unit} from {min} to {max}")
+            }
             Kind::Switch => "want 0 or 1".to_owned(),
-            Kind::Address => "want ADDRESS:PORT (say 127.0.0.1:8080 or [::1]:0) or unix:/path".to_owned(),
+            Kind::Address => {
+                "want ADDRESS:PORT (say 127.0.0.1:8080 or [::1]:0) or unix:/path".to_owned()
+            }
             Kind::Word(words) => format!("want one of {}", words.join(", ")),
             Kind::Path => "want a path".to_owned(),
         }
     }
 }
 
-const fn number(name: &'static str, default: &'static str, bounds: (u64, u64), unit: &'static str, help: &'static str) -> Variable {
+const fn number(
+    name: &'static str,
+    default: &'static str,
+    bounds: (u64, u64),
+    unit: &'static str,
+    help: &'static str,
+) -> Variable {
     Variable {
         name,
         kind: Kind::Number {
@@ -93,37 +103,181 @@ pub(crate) const VARIABLES: &[Variable] = &[
         default: "127.0.0.1:8080",
         help: "where to listen; port 0 lets the system choose",
     },
-    number("M0_WORKERS", "1", (1, 64), "workers", "worker processes; 1 serves from this process"),
-    switch("M0_ACCEPT_SHARE", "1", "0 leaves accepting to the bare race between workers"),
-    number("M0_DRAIN_MS", "5000", (0, HOUR), "ms", "bound from SIGTERM to the exit of requests in flight"),
-    switch("M0_ACCESS_LOG", "0", "1 writes one JSON line a request to standard output"),
+    number(
+        "M0_WORKERS",
+        "1",
+        (1, 64),
+        "workers",
+        "worker processes; 1 serves from this process",
+    ),
+    switch(
+        "M0_ACCEPT_SHARE",
+        "1",
+        "0 leaves accepting to the bare race between workers",
+    ),
+    number(
+        "M0_DRAIN_MS",
+        "5000",
+        (0, HOUR),
+        "ms",
+        "bound from SIGTERM to the exit of requests in flight",
+    ),
+    switch(
+        "M0_ACCESS_LOG",
+        "0",
+        "1 writes one JSON line a request to standard output",
+    ),
     Variable {
         name: "M0_LOG",
         kind: Kind::Word(&["error", "warn", "info", "debug"]),
         default: "info",
         help: "least serious event that is logged to standard error",
     },
-    switch("M0_HEALTH", "1", "0 leaves /healthz and /readyz to the application"),
-    number("M0_BACKLOG", "1024", (1, 65_535), "connections", "queue of connections not yet accepted"),
-    number("M0_FIRST_BYTE_TIMEOUT_MS", "10000", (1, HOUR), "ms", "a new connection that sends nothing is closed"),
-    number("M0_HEAD_TIMEOUT_MS", "10000", (1, HOUR), "ms", "a request head not complete by then gets 408"),
-    number("M0_BODY_TIMEOUT_MS", "30000", (1, HOUR), "ms", "a request body with no new byte for this long gets 408"),
-    number("M0_IDLE_TIMEOUT_MS", "75000", (1, HOUR), "ms", "an idle keep-alive connection is closed"),
-    number("M0_WRITE_TIMEOUT_MS", "30000", (1, HOUR), "ms", "a reader that takes no byte for this long is cut"),
-    number("M0_LINGER_MS", "1000", (0, 60_000), "ms", "how long a refused peer's bytes are read so that the answer arrives"),
-    number("M0_MAX_HEAD_BYTES", "16384", (256, 1_048_576), "bytes", "a longer request head gets 431"),
-    number("M0_MAX_URI_BYTES", "8192", (16, 65_534), "bytes", "a longer request target gets 414"),
-    number("M0_MAX_HEADERS", "100", (1, 1_000), "fields", "more fields in a head get 431"),
-    number("M0_MAX_BODY_BYTES", "10485760", (0, 1 << 40), "bytes", "a longer request body gets 413"),
-    number("M0_MAX_CONNECTIONS", "65536", (1, 1 << 20), "connections", "held by one worker; more get 503"),
-    number("M0_MAX_STREAMS", "65536", (0, 1 << 20), "streams", "held by one worker; more get 503"),
-    number("M0_OUTBOX_BYTES", "262144", (4_096, 1 << 30), "bytes", "unsent bytes of one stream before it is told of the gap and cut"),
-    number("M0_REPLAY_BYTES", "4194304", (65_536, 1 << 30), "bytes", "ring of published frames that Last-Event-ID can ask for"),
-    number("M0_HEARTBEAT_MS", "15000", (10, HOUR), "ms", "comment on a stream that was idle for so long"),
-    number("M0_BACKOFF_MS", "100", (1, HOUR), "ms", "delay of a slot's second respawn; doubles from there"),
-    number("M0_BACKOFF_MAX_MS", "10000", (1, HOUR), "ms", "longest delay of a respawn"),
-    number("M0_HEALTHY_MS", "10000", (1, HOUR), "ms", "life after which a worker's earlier deaths are forgotten"),
-    number("M0_CRASH_LIMIT", "10", (1, 10_000), "deaths", "deaths of one slot in a row that end the host with 70"),
+    switch(
+        "M0_HEALTH",
+        "1",
+        "0 leaves /healthz and /readyz to the application",
+    ),
+    number(
+        "M0_BACKLOG",
+        "1024",
+        (1, 65_535),
+        "connections",
+        "queue of connections not yet accepted",
+    ),
+    number(
+        "M0_FIRST_BYTE_TIMEOUT_MS",
+        "10000",
+        (1, HOUR),
+        "ms",
+        "a new connection that sends nothing is closed",
+    ),
+    number(
+        "M0_HEAD_TIMEOUT_MS",
+        "10000",
+        (1, HOUR),
+        "ms",
+        "a request head not complete by then gets 408",
+    ),
+    number(
+        "M0_BODY_TIMEOUT_MS",
+        "30000",
+        (1, HOUR),
+        "ms",
+        "a request body with no new byte for this long gets 408",
+    ),
+    number(
+        "M0_IDLE_TIMEOUT_MS",
+        "75000",
+        (1, HOUR),
+        "ms",
+        "an idle keep-alive connection is closed",
+    ),
+    number(
+        "M0_WRITE_TIMEOUT_MS",
+        "30000",
+        (1, HOUR),
+        "ms",
+        "a reader that takes no byte for this long is cut",
+    ),
+    number(
+        "M0_LINGER_MS",
+        "1000",
+        (0, 60_000),
+        "ms",
+        "how long a refused peer's bytes are read so that the answer arrives",
+    ),
+    number(
+        "M0_MAX_HEAD_BYTES",
+        "16384",
+        (256, 1_048_576),
+        "bytes",
+        "a longer request head gets 431",
+    ),
+    number(
+        "M0_MAX_URI_BYTES",
+        "8192",
+        (16, 65_534),
+        "bytes",
+        "a longer request target gets 414",
+    ),
+    number(
+        "M0_MAX_HEADERS",
+        "100",
+        (1, 1_000),
+        "fields",
+        "more fields in a head get 431",
+    ),
+    number(
+        "M0_MAX_BODY_BYTES",
+        "10485760",
+        (0, 1 << 40),
+        "bytes",
+        "a longer request body gets 413",
+    ),
+    number(
+        "M0_MAX_CONNECTIONS",
+        "65536",
+        (1, 1 << 20),
+        "connections",
+        "held by one worker; more get 503",
+    ),
+    number(
+        "M0_MAX_STREAMS",
+        "65536",
+        (0, 1 << 20),
+        "streams",
+        "held by one worker; more get 503",
+    ),
+    number(
+        "M0_OUTBOX_BYTES",
+        "262144",
+        (4_096, 1 << 30),
+        "bytes",
+        "unsent bytes of one stream before it is told of the gap and cut",
+    ),
+    number(
+        "M0_REPLAY_BYTES",
+        "4194304",
+        (65_536, 1 << 30),
+        "bytes",
+        "ring of published frames that Last-Event-ID can ask for",
+    ),
+    number(
+        "M0_HEARTBEAT_MS",
+        "15000",
+        (10, HOUR),
+        "ms",
+        "comment on a stream that was idle for so long",
+    ),
+    number(
+        "M0_BACKOFF_MS",
+        "100",
+        (1, HOUR),
+        "ms",
+        "delay of a slot's second respawn; doubles from there",
+    ),
+    number(
+        "M0_BACKOFF_MAX_MS",
+        "10000",
+        (1, HOUR),
+        "ms",
+        "longest delay of a respawn",
+    ),
+    number(
+        "M0_HEALTHY_MS",
+        "10000",
+        (1, HOUR),
+        "ms",
+        "life after which a worker's earlier deaths are forgotten",
+    ),
+    number(
+        "M0_CRASH_LIMIT",
+        "10",
+        (1, 10_000),
+        "deaths",
+        "deaths of one slot in a row that end the host with 70",
+    ),
     Variable {
         name: "M0_JOURNAL",
         kind: Kind::Path,
@@ -134,10 +288,22 @@ pub(crate) const VARIABLES: &[Variable] = &[
 
 /// Variables that name a mode this host does not have, with what to do instead.
 pub(crate) const REFUSED: &[(&str, &str)] = &[
-    ("M0_THREADS", "loops on threads do not exist in this build; set M0_WORKERS for more processes"),
-    ("M0_BLOCKING_THREADS", "a pool of blocking threads does not exist in this build; start threads of the application's own in make"),
-    ("M0_SPAWN_WORKERS", "exec'd workers do not exist in this build; workers are forked, set M0_WORKERS"),
-    ("M0_WORKER_SPAWNED", "this host never starts a worker by exec, so it would adopt descriptors that it was not handed; unset it"),
+    (
+        "M0_THREADS",
+        "loops on threads do not exist in this build; set M0_WORKERS for more processes",
+    ),
+    (
+        "M0_BLOCKING_THREADS",
+        "a pool of blocking threads does not exist in this build; start threads of the application's own in make",
+    ),
+    (
+        "M0_SPAWN_WORKERS",
+        "exec'd workers do not exist in this build; workers are forked, set M0_WORKERS",
+    ),
+    (
+        "M0_WORKER_SPAWNED",
+        "this host never starts a worker by exec, so it would adopt descriptors that it was not handed; unset it",
+    ),
 ];
 
 /// Set by the host for the children of its workers; inherited values are replaced.

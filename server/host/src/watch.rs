@@ -96,7 +96,11 @@ impl Watch {
             if let Some(life) = &watched.life {
                 poller.add(life, LIFE, Interest::Level)?;
             }
-            poller.add(&watched.bus.accept_bells[watched.slot], NUDGE, Interest::Level)?;
+            poller.add(
+                &watched.bus.accept_bells[watched.slot],
+                NUDGE,
+                Interest::Level,
+            )?;
             poller.add(watched.link.bell(), ANSWER, Interest::Level)?;
         }
         let share = watched.bus.page.share(watched.slot);
@@ -126,7 +130,10 @@ impl Watch {
     }
 
     fn listen(&mut self) {
-        match self.all.add(&self.watched.listener, LISTENER, Interest::ExclusiveLevel) {
+        match self
+            .all
+            .add(&self.watched.listener, LISTENER, Interest::ExclusiveLevel)
+        {
             Ok(()) => self.listening = true,
             Err(error) => self.give_up("watching the listener", &error),
         }
@@ -246,7 +253,11 @@ impl Watch {
             (a, b) => a.or(b),
         };
         let mut ready = std::mem::take(&mut self.ready);
-        let poller = if with_listener { &self.all } else { &self.control };
+        let poller = if with_listener {
+            &self.all
+        } else {
+            &self.control
+        };
         if let Err(error) = poller.wait(timeout, &mut ready) {
             self.give_up("waiting", &error);
         }
@@ -284,7 +295,11 @@ impl Watch {
                     json!({ "signal": signals::name(received.signal), "again": self.draining }),
                 );
                 if self.draining {
-                    log::event(Level::Warn, "stopped", json!({ "code": EXIT_UNCLEAN, "message": "stopped at once by a second signal" }));
+                    log::event(
+                        Level::Warn,
+                        "stopped",
+                        json!({ "code": EXIT_UNCLEAN, "message": "stopped at once by a second signal" }),
+                    );
                     self.leave(EXIT_UNCLEAN);
                 }
             }

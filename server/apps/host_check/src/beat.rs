@@ -46,7 +46,10 @@ impl Producer for Beat {
     fn step(&mut self, out: &mut Publisher) -> Result<Duration, String> {
         self.count += 1;
         if self.fails_at == Some(self.count) {
-            return Err(format!("step {} fails, as M0_HOSTCHECK_STEP_RAISES_AT wants", self.count));
+            return Err(format!(
+                "step {} fails, as M0_HOSTCHECK_STEP_RAISES_AT wants",
+                self.count
+            ));
         }
         let (count, slot) = (self.count, self.slot);
         let padding = &self.padding;
@@ -62,7 +65,11 @@ impl Producer for Beat {
         })
         .map_err(|error| error.to_string())?;
         // A step that takes its time is what the knobs promise.
-        thread::sleep(if count == 1 { self.first_step.max(self.step) } else { self.step });
+        thread::sleep(if count == 1 {
+            self.first_step.max(self.step)
+        } else {
+            self.step
+        });
         Ok(self.period)
     }
 }

@@ -37,9 +37,11 @@ pub(crate) fn number(name: &str) -> Result<Option<u64>, Refusal> {
             .parse()
             .map(Some)
             .map_err(|_| Refusal::of(name, text, "want a whole number")),
-        Err(std::env::VarError::NotUnicode(text)) => {
-            Err(Refusal::of(name, text.to_string_lossy(), "want a whole number"))
-        }
+        Err(std::env::VarError::NotUnicode(text)) => Err(Refusal::of(
+            name,
+            text.to_string_lossy(),
+            "want a whole number",
+        )),
     }
 }
 
@@ -63,7 +65,8 @@ pub(crate) fn at_make(context: &HostContext) -> Result<(), Refusal> {
         process::set_death_signal(None)
             .map_err(|error| Refusal::new(format!("the death signal stays: {error}")))?;
     }
-    if number("M0_HOSTCHECK_BOOT_SLOT")?.is_none() || names_slot("M0_HOSTCHECK_BOOT_SLOT", context)? {
+    if number("M0_HOSTCHECK_BOOT_SLOT")?.is_none() || names_slot("M0_HOSTCHECK_BOOT_SLOT", context)?
+    {
         // A boot that takes its time is what the knob promises.
         thread::sleep(millis("M0_HOSTCHECK_BOOT_MS")?);
     }
@@ -73,10 +76,12 @@ pub(crate) fn at_make(context: &HostContext) -> Result<(), Refusal> {
         ));
     }
     if let Some(limit) = number("M0_HOSTCHECK_NOFILE")?
-        && (number("M0_HOSTCHECK_NOFILE_SLOT")?.is_none() || names_slot("M0_HOSTCHECK_NOFILE_SLOT", context)?)
+        && (number("M0_HOSTCHECK_NOFILE_SLOT")?.is_none()
+            || names_slot("M0_HOSTCHECK_NOFILE_SLOT", context)?)
     {
-        process::limit_descriptors(limit)
-            .map_err(|error| Refusal::of("M0_HOSTCHECK_NOFILE", limit.to_string(), error.to_string()))?;
+        process::limit_descriptors(limit).map_err(|error| {
+            Refusal::of("M0_HOSTCHECK_NOFILE", limit.to_string(), error.to_string())
+        })?;
     }
     crash_later(context)
 }

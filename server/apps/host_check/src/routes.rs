@@ -38,7 +38,10 @@ pub(crate) fn router(context: HostContext) -> Router {
     Router::new()
         .route("/", get(|| async { "m0 host_check\n" }))
         .route("/events", get(events))
-        .route("/stats", get(|State(context): State<HostContext>| async move { axum::Json(stats(&context)) }))
+        .route(
+            "/stats",
+            get(|State(context): State<HostContext>| async move { axum::Json(stats(&context)) }),
+        )
         .route("/pid", get(|| async { std::process::id().to_string() }))
         .route("/echo", post(|body: Bytes| async { body }))
         .route("/upload", post(upload))
@@ -52,7 +55,11 @@ pub(crate) fn router(context: HostContext) -> Router {
         .with_state(context)
 }
 
-async fn name_worker(State(context): State<HostContext>, request: Request, next: Next) -> Response<Body> {
+async fn name_worker(
+    State(context): State<HostContext>,
+    request: Request,
+    next: Next,
+) -> Response<Body> {
     let mut response = next.run(request).await;
     response
         .headers_mut()
@@ -68,11 +75,16 @@ async fn upload(request: Request) -> Response<Body> {
     let mut body = request.into_body();
     let mut bytes = 0_usize;
     loop {
-        let frame = std::future::poll_fn(|cx| http_body::Body::poll_frame(std::pin::Pin::new(&mut body), cx)).await;
+        let frame = std::future::poll_fn(|cx| {
+            http_body::Body::poll_frame(std::pin::Pin::new(&mut body), cx)
+        })
+        .await;
         match frame {
             None => return bytes.to_string().into_response(),
             Some(Ok(frame)) => bytes += frame.data_ref().map_or(0, Bytes::len),
-            Some(Err(error)) => return (StatusCode::BAD_REQUEST, error.to_string()).into_response(),
+            Some(Err(error)) => {
+                return (StatusCode::BAD_REQUEST, error.to_string()).into_response();
+            }
         }
     }
 }
