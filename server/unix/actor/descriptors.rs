@@ -119,6 +119,12 @@ pub(crate) fn activate(what: &str, to: &str, count: &str) {
     let passed = match what {
         "listener" => listen_tcp(LOCAL, 8).expect("a port is free").into(),
         "pipe" => pipe().expect("descriptors are free").0,
+        "connection" => {
+            let (one, other) =
+                std::os::unix::net::UnixStream::pair().expect("descriptors are free");
+            std::mem::forget(other);
+            one.into()
+        }
         _ => std::os::fd::OwnedFd::from(fs::File::open("/dev/null").expect("/dev/null opens")),
     };
     assert_eq!(

@@ -39,23 +39,44 @@ pub(crate) fn thread_counts() {
     seen();
 }
 
-/// Forks right after joining a thread, many times.
+/// Counts right after joining two threads, many times, and forks now and then.
 pub(crate) fn join_then_fork(rounds: u32) {
     for round in 0..rounds {
-        thread::spawn(|| {}).join().expect("an empty thread");
-        match fork() {
-            Ok(Forked::Child) => exit_now(0),
-            Ok(Forked::Parent(child)) => {
-                waitpid(child, None).expect("the child is ours");
+        // Two that end at once, after a common start: of many ways tried, the one that is most often caught listed.
+        let gate = Arc::new(Barrier::new(3));
+        let threads =
+            [Arc::clone(&gate), Arc::clone(&gate)].map(|gate| thread::spawn(move || gate.wait()));
+        gate.wait();
+        for thread in threads {
+            thread.join().expect("a thread that only waits");
+        }
+        let count = thread_count().expect("/proc is mounted");
+        if count != 1 {
+            return say(format!("round {round}: {count} threads"));
+        }
+        if round % 100 == 0 {
+            match fork() {
+                Ok(Forked::Child) => exit_now(0),
+                Ok(Forked::Parent(child)) => {
+                    waitpid(child, None).expect("the child is ours");
+                }
+                Err(refusal) => return say(format!("round {round}: {refusal}")),
             }
-            Err(refusal) => return say(format!("round {round}: {refusal}")),
         }
     }
-    say(format!("{rounds} forks"));
+    say(format!("{rounds} rounds"));
 }
 
-/// A child inherits text that was not flushed and leaves.
+/// What C code leaves behind to run at an orderly exit.
+extern "C" fn at_exit() {
+    say("handler");
+}
+
+/// A child inherits text that was not flushed and a handler for the exit, and leaves.
+#[expect(unsafe_code, reason = "only C registers exit handlers")]
 pub(crate) fn leave(how: &str) {
+    // SAFETY: atexit(3) needs a function that may be called at any orderly exit: `at_exit` is one, of this program.
+    assert_eq!(unsafe { nix::libc::atexit(at_exit) }, 0);
     print!("once");
     match fork().expect("one thread") {
         Forked::Child if how == "now" => exit_now(5),

@@ -45,7 +45,7 @@ fn main() {
         ["limits"] => descriptors::limits(),
         ["ring-child"] => descriptors::ring_child(),
         ["wait", how, millis] => waiting::wait(how, number(millis)),
-        ["shout"] => waiting::shout(),
+        ["shout", report] => waiting::shout(report),
         _ => panic!("no such scene: {words:?}"),
     }
 }

@@ -31,11 +31,23 @@ pub(crate) fn await_signals(thread: &str) {
     }
 }
 
-/// Tells the mask and the ignored signals before and after the reset.
+/// Tells the mask and the ignored signals before and after the reset. SIGPIPE, which std ignores before `main`, is set
+/// to its default first.
 pub(crate) fn dispositions() {
+    set_handler(nix::sys::signal::SIGPIPE, SigHandler::SigDfl);
     tell_dispositions("before");
     reset_inherited().expect("sigaction works");
     tell_dispositions("after");
+}
+
+#[expect(
+    unsafe_code,
+    reason = "nix has no safe form, and shells do not hand on an ignored SIGCHLD"
+)]
+fn set_handler(signal: nix::sys::signal::Signal, handler: SigHandler) {
+    assert!(matches!(handler, SigHandler::SigDfl | SigHandler::SigIgn));
+    // SAFETY: signal(2) needs a handler that is async-signal-safe; the two that pass the assertion are no functions.
+    unsafe { nix::sys::signal::signal(signal, handler) }.expect("it can be set");
 }
 
 fn tell_dispositions(when: &str) {
@@ -59,16 +71,11 @@ pub(crate) fn exec_blocked() {
 }
 
 /// Becomes `dispositions` with these signals ignored: what a careless parent hands to its child.
-#[expect(
-    unsafe_code,
-    reason = "nix has no safe form, and shells do not hand on an ignored SIGCHLD"
-)]
 pub(crate) fn exec_ignoring(numbers: &[&str]) {
     for signal in numbers {
         let signal =
             nix::sys::signal::Signal::try_from(number::<i32>(signal)).expect("a named signal");
-        // SAFETY: signal(2) needs a handler that is async-signal-safe; SIG_IGN is no function.
-        unsafe { nix::sys::signal::signal(signal, SigHandler::SigIgn) }.expect("it can be ignored");
+        set_handler(signal, SigHandler::SigIgn);
     }
     become_scene(&["dispositions"]);
 }

@@ -27,8 +27,8 @@ pub(crate) fn wait(how: &str, millis: u64) {
     say(format!("{} {found}", start.elapsed().as_millis()));
 }
 
-/// Writes to a standard output that nobody reads until it takes no more; tells so on standard error.
-pub(crate) fn shout() {
+/// Writes to a standard output that nobody reads until it takes no more; tells so in a file.
+pub(crate) fn shout(report: &str) {
     let output = Output::stdout().expect("standard output is open");
     let mut taken = 0;
     let end = loop {
@@ -37,5 +37,5 @@ pub(crate) fn shout() {
             end => break end,
         }
     };
-    eprintln!("{taken} {end:?}");
+    std::fs::write(report, format!("{taken} {end:?}")).expect("the report can be written");
 }

@@ -88,9 +88,18 @@ impl Output {
             _ => Way::Asked,
         };
         Ok(Output {
-            fd: fd.try_clone_to_owned()?,
+            fd: fd.try_clone_to_owned().during("fcntl(F_DUPFD_CLOEXEC)")?,
             way,
         })
+    }
+
+    /// Another writer to the same open file.
+    ///
+    /// # Errors
+    /// `EMFILE`.
+    pub fn try_clone(&self) -> io::Result<Output> {
+        let fd = self.fd.try_clone().during("fcntl(F_DUPFD_CLOEXEC)")?;
+        Ok(Output { fd, way: self.way })
     }
 
     /// Writes what can be written now.

@@ -1,5 +1,11 @@
 //! Sockets that a service manager passes are taken when they are ours, and only then.
 
+use std::io::ErrorKind;
+use std::os::fd::AsRawFd;
+
+use m0_unix::failed::errno;
+use m0_unix::fds::{keep_on_exec, pipe, take_inherited};
+
 use crate::process::Actor;
 
 /// What the two attempts to take them said.
@@ -37,6 +43,11 @@ fn what_does_not_listen_or_is_not_there_is_refused_by_number() {
     for (what, count, why) in [
         ("pipe", "1", "inherited descriptor 3: "),
         ("file", "1", "inherited descriptor 3: "),
+        (
+            "connection",
+            "1",
+            "inherited descriptor 3: not a listening stream socket",
+        ),
         ("nothing", "1", "inherited descriptor 3: fcntl(F_GETFD): "),
         ("listener", "2", "inherited descriptor 4: fcntl(F_GETFD): "),
         ("listener", "65", "LISTEN_FDS=65 is not within 0..=64"),
@@ -54,4 +65,22 @@ fn what_does_not_listen_or_is_not_there_is_refused_by_number() {
             "{what} {count}: {first}"
         );
     }
+}
+
+#[m0_spec::row(U21)]
+#[test]
+fn what_this_process_opened_is_never_taken_from_its_owner() {
+    let (reader, writer) = pipe().expect("descriptors are free");
+    // One closed on exec, and one that was opened to the next program on purpose: both have an owner here.
+    let kept = keep_on_exec(&writer).expect("open");
+    for number in [reader.as_raw_fd(), kept] {
+        let error = take_inherited(number).expect_err("it has an owner");
+        assert_eq!(error.kind(), ErrorKind::InvalidData, "{error}");
+    }
+    for number in [-1, 0, 1, 2] {
+        let error = take_inherited(number).expect_err("no such number is handed on");
+        assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
+    }
+    let error = take_inherited(i32::MAX).expect_err("closed");
+    assert_eq!(errno(&error), Some(nix::libc::EBADF), "{error}");
 }

@@ -4,29 +4,40 @@ use std::fs;
 use std::io::{Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::process::Stdio;
+use std::sync::mpsc;
+use std::thread;
 
 use m0_unix::output::{Output, Written};
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
-use crate::process::Actor;
+use crate::process::{Actor, PATIENCE};
 
 fn nonblocking(fd: BorrowedFd<'_>) -> bool {
     OFlag::from_bits_retain(fcntl(fd, FcntlArg::F_GETFL).expect("open")).contains(OFlag::O_NONBLOCK)
 }
 
-/// Writes until no more is taken; how much was, and what it said then.
+/// Writes until no more is taken; how much was, and what it said then. A write that waits is caught waiting.
 fn fill(output: &Output) -> (usize, Written) {
-    let mut taken = 0;
     // More than any buffer here holds: without the bound a file would be filled for ever.
-    while taken < 64 << 20 {
-        match output.try_write(&[b'x'; 1000]).expect("no error is due") {
-            Written::Bytes(count) => taken += count,
-            end => return (taken, end),
-        }
-    }
-    panic!("took {taken} bytes and still wants more");
+    const MOST: usize = 64 << 20;
+    let own = output.try_clone().expect("a descriptor is free");
+    let (tell, told) = mpsc::channel();
+    thread::spawn(move || {
+        let mut taken = 0;
+        let end = loop {
+            match own.try_write(&[b'x'; 1000]) {
+                Ok(Written::Bytes(count)) if taken < MOST => taken += count,
+                end => break end,
+            }
+        };
+        // Nobody listens any more when the test has given up on this thread.
+        let _ = tell.send((taken, end));
+    });
+    let (taken, end) = told
+        .recv_timeout(PATIENCE)
+        .expect("a write waited for the reader");
+    (taken, end.expect("no error is due"))
 }
 
 #[m0_spec::row(U18)]
@@ -160,28 +171,16 @@ fn a_full_disk_is_an_error_and_not_a_reader_that_left() {
 #[m0_spec::row(U18)]
 #[test]
 fn standard_output_that_nobody_reads_does_not_hold_the_process() {
-    let mut command = Actor::command(&["shout"]);
-    command.stderr(Stdio::piped());
-    let mut child = command
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("the actor starts");
-    let mut told = String::new();
-    child
-        .stderr
-        .take()
-        .expect("piped")
-        .read_to_string(&mut told)
-        .expect("text");
-    assert!(child.wait().expect("our child").success());
-    let (taken, end) = told.trim().split_once(' ').expect("two words");
+    // The actor writes to our pipe until it is full, then tells how much it was in a file: nothing is read meanwhile.
+    let report = tempfile::NamedTempFile::new().expect("a temporary directory");
+    let mut actor = Actor::play(&["shout", report.path().to_str().expect("UTF-8")]);
+    assert!(actor.end().success());
+    let told = fs::read_to_string(report.path()).expect("the actor wrote it");
+    let (taken, end) = told.split_once(' ').expect("two words");
     assert_eq!(end, "WouldBlock");
-    let mut all = Vec::new();
-    child
-        .stdout
-        .take()
-        .expect("piped")
-        .read_to_end(&mut all)
-        .expect("a pipe");
-    assert_eq!(all.len().to_string(), taken, "what was taken is there");
+    assert_eq!(
+        actor.unread().len().to_string(),
+        taken,
+        "what was taken is there"
+    );
 }

@@ -106,6 +106,13 @@ impl Actor {
         std::iter::from_fn(|| self.line()).collect()
     }
 
+    /// Everything it has written and we have not read, to the end.
+    pub(crate) fn unread(&mut self) -> Vec<u8> {
+        let mut all = std::mem::take(&mut self.unread);
+        self.output.read_to_end(&mut all).expect("a pipe");
+        all
+    }
+
     /// Writes a line to its standard input.
     pub(crate) fn tell(&mut self, line: &str) {
         let input = self.input.as_mut().expect("not closed yet");
