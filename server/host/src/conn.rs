@@ -4,6 +4,8 @@
 //! scanner of `m0_wire` says. Invariant: every received byte passes the scanner before the engine
 //! sees it, and only this file reads from or writes to the socket.
 
+mod stream;
+
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::task::{Context, Poll, Waker, ready};
@@ -273,88 +275,8 @@ impl Conn {
             .add(bytes as u64);
     }
 
-    /// The engine has handed everything it had to the socket.
-    pub(crate) fn flushed(&self) {
-        if self.takeover.get() == Takeover::Armed {
-            self.takeover.set(Takeover::Ready);
-            self.wake();
-        }
-    }
-
-    /// The answer in hand is a held stream.
-    pub(crate) fn hold(&self, held: Held, entry: Option<Box<Entry>>) {
-        *self.held.borrow_mut() = Some((held, entry));
-    }
-
-    /// What the stream asked for and its log entry, for whoever takes the connection over.
-    pub(crate) fn take_held(&self) -> Option<(Held, Option<Box<Entry>>)> {
-        self.held.borrow_mut().take()
-    }
-
-    /// The body of a held stream was dropped. Whether that ends the answer: it does when the stream
-    /// was never armed.
-    pub(crate) fn release_held(&self) -> bool {
-        if self.takeover.get() != Takeover::None {
-            return false;
-        }
-        if let Some((_, Some(entry))) = self.take_held() {
-            entry.write();
-        }
-        true
-    }
-
-    /// How the stream of this connection stands, as the fan-out found; wakes the driver when it has to act.
-    pub(crate) fn stream_stands(&self, fate: Fate) {
-        if self.fate.replace(fate) != fate {
-            self.wake();
-        }
-    }
-
-    pub(crate) fn stream_fate(&self) -> Fate {
-        self.fate.get()
-    }
-
-    /// Waits until the socket may take bytes again.
-    pub(crate) fn poll_writable(&self, cx: &mut Context<'_>) -> Poll<()> {
-        // A failed registration is found by the write that follows.
-        self.socket.poll_write_ready(cx).map(|_| ())
-    }
-
-    /// Reads and drops what the peer sends; ready when it has closed, failed, or sent `most` bytes.
-    pub(crate) fn poll_discard(&self, cx: &mut Context<'_>, most: usize) -> Poll<()> {
-        SCRATCH.with_borrow_mut(|scratch| {
-            loop {
-                match ready!(self.poll_recv(cx, &mut scratch[..])) {
-                    Ok(0) | Err(_) => return Poll::Ready(()),
-                    Ok(n) => {
-                        self.discarded.set(self.discarded.get() + n);
-                        if self.discarded.get() > most {
-                            return Poll::Ready(());
-                        }
-                    }
-                }
-            }
-        })
-    }
-
-    /// Bytes sent on this connection.
-    pub(crate) fn sent_bytes(&self) -> u64 {
-        self.sent.get()
-    }
-
     pub(crate) fn is_http10(&self) -> bool {
         self.scanner.borrow().is_http10()
-    }
-
-    /// The engine asks for the first byte of a held stream's body.
-    pub(crate) fn arm_takeover(&self) {
-        if self.takeover.get() == Takeover::None {
-            self.takeover.set(Takeover::Armed);
-        }
-    }
-
-    pub(crate) fn taken_over(&self) -> bool {
-        self.takeover.get() == Takeover::Ready
     }
 
     /// Sends FIN, unless an answer of the host's own is still to be written.

@@ -4,6 +4,8 @@
 //! beyond its slot. Invariant: readiness is announced after the handlers stand; whatever happens, the
 //! drain's bound and the producer's run from the same moment.
 
+mod drain;
+
 use std::convert::Infallible;
 use std::fmt::Display;
 use std::io;
@@ -25,7 +27,7 @@ use socket2::Socket;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::task::LocalSet;
-use tokio::time::{MissedTickBehavior, interval, timeout_at};
+use tokio::time::{MissedTickBehavior, interval};
 
 use crate::accept;
 use crate::access;
@@ -38,22 +40,20 @@ use crate::handler::Handler;
 use crate::link::{DRAIN, FORCE, LOOK, Link, ORPHAN};
 use crate::listen::Listener;
 use crate::log;
-use crate::producer::{Joined, ProducerThread};
+use crate::producer::ProducerThread;
 use crate::publisher::Bus;
 use crate::refusal::{EXIT_CLEAN, EXIT_CONFIG, EXIT_OS, Refusal};
 use crate::settings::{Level, Settings};
 use crate::supervisor::announce;
 use crate::watch::{self, Watched};
 use crate::worker::Worker;
+use drain::{Drained, join};
 
 /// Signals that end a worker.
 pub(crate) const SIGNALS: &[Signal] = &[Signal::SIGTERM, Signal::SIGINT];
 
 /// Time between two sweeps over deadlines, heartbeats and logs.
 const SWEEP: Duration = Duration::from_millis(50);
-
-/// The drain's bound once the supervisor is gone.
-const ORPHAN_DRAIN: Duration = Duration::from_millis(400);
 
 /// What a worker starts from.
 pub(crate) struct Start {
@@ -225,40 +225,6 @@ where
     })
 }
 
-/// Joins the producer within what is left of the bound; true when it is left behind, by name.
-fn join(producer: &ProducerThread, left: Duration) -> bool {
-    match producer.join_within(left) {
-        Joined::Ended(_) => false,
-        Joined::Abandoned => {
-            log::event(
-                Level::Warn,
-                "producer-abandoned",
-                json!({
-                    "producer": producer.name(),
-                    "message": "a step is still running at the drain's bound; leaving without it",
-                }),
-            );
-            true
-        }
-    }
-}
-
-/// What the drain came to.
-struct Drained {
-    began_ms: u64,
-    bound: Duration,
-    cut: usize,
-    told: usize,
-}
-
-impl Drained {
-    /// What is left of the bound.
-    fn left(&self) -> Duration {
-        self.bound
-            .saturating_sub(Duration::from_millis(monotonic_ms() - self.began_ms))
-    }
-}
-
 /// The tasks of a loop.
 struct Serving<S> {
     worker: Rc<Worker>,
@@ -298,7 +264,7 @@ where
                 break orders & ORPHAN != 0;
             }
         };
-        Ok(drain(&self.worker, &self.link, producer, orphaned, &take).await)
+        Ok(drain::drain(&self.worker, &self.link, producer, orphaned, &take).await)
     }
 }
 
@@ -358,57 +324,6 @@ async fn sweep(worker: Rc<Worker>) {
         access::flush();
         log::flush();
     }
-}
-
-/// Step 12, its first half: from the order to the last connection, within the bound.
-async fn drain(
-    worker: &Rc<Worker>,
-    link: &Link,
-    producer: Option<&ProducerThread>,
-    orphaned: bool,
-    take: &dyn Fn(Socket, Peer),
-) -> Drained {
-    let began_ms = monotonic_ms();
-    let mut bound = worker.settings().drain;
-    if orphaned {
-        bound = bound.min(ORPHAN_DRAIN);
-    }
-    let deadline = tokio::time::Instant::now() + bound;
-    // At once: the drain's bound and the producer's run together.
-    if let Some(producer) = producer {
-        producer.stop();
-    }
-    // Those that were accepted by the kernel before the order are ours to answer.
-    accept::look(worker, true, take);
-    worker.context().begin_drain();
-    worker.share().draining();
-    let told = worker.fanout().tell_drain();
-    worker.each_conn(Conn::wake);
-    let mut cut = 0;
-    let all_gone = async {
-        tokio::select! {
-            biased;
-            () = worker.all_gone() => {}
-            // The supervisor may go while we drain: the rest is then bounded anew by the watch thread.
-            () = hurried(link) => {}
-        }
-    };
-    if timeout_at(deadline, all_gone).await.is_err() || worker.open() > 0 {
-        cut = worker.cut_all();
-        // The drivers close what was cut; each has nothing left to wait for.
-        let _ = timeout_at(tokio::time::Instant::now() + SWEEP, worker.all_gone()).await;
-    }
-    Drained {
-        began_ms,
-        bound,
-        cut,
-        told,
-    }
-}
-
-/// Waits for the order that cuts a drain short.
-async fn hurried(link: &Link) {
-    while link.orders().await & ORPHAN == 0 {}
 }
 
 /// Ends a forked worker: its one way out (step 13).

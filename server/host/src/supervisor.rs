@@ -4,6 +4,10 @@
 //! does. Invariant: one thread, no runtime, no wait without a wake-up: signals, reports and the
 //! policy's own deadline all end it.
 
+mod tell;
+
+pub(crate) use tell::announce;
+
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -11,7 +15,7 @@ use std::time::Duration;
 
 use m0_framelog::Repair;
 use m0_page::SupervisorCounter;
-use m0_policy::{Action, Ending, Event, Journal, State, WorkerSignal, step};
+use m0_policy::{Action, Event, Journal, State, WorkerSignal, step};
 use m0_unix::Pid;
 use m0_unix::clock::monotonic_ms;
 use m0_unix::fds::{ByteRead, read_byte};
@@ -19,8 +23,8 @@ use m0_unix::fork::{ForkError, Forked, fork};
 use m0_unix::poll::{Interest, Poller};
 use m0_unix::process;
 use m0_unix::reap::{self, What};
-use m0_unix::signals::{self, Signal, SignalFd, kill};
-use serde_json::{Value, json};
+use m0_unix::signals::{Signal, SignalFd, kill};
+use serde_json::json;
 
 use crate::listen::Listener;
 use crate::log;
@@ -366,73 +370,6 @@ impl<'a> Supervisor<'a> {
         };
         log::event(Level::Info, "journal", fields);
     }
-
-    /// The actions that are one line in the log.
-    fn tell(&self, action: &Action) {
-        match *action {
-            Action::LogDeath {
-                slot,
-                pid,
-                how,
-                uptime_ms,
-                respawn_in_ms,
-                reason,
-            } => {
-                if respawn_in_ms.is_some() {
-                    self.count(SupervisorCounter::Respawns);
-                }
-                let mut fields = json!({
-                    "slot": slot, "worker": pid, "uptime_ms": uptime_ms, "reason": reason.as_str(),
-                });
-                match how {
-                    Ending::Code(code) => fields["code"] = code.into(),
-                    Ending::Signal(signal) => fields["signal"] = signal_name(signal),
-                }
-                if let Some(delay) = respawn_in_ms {
-                    fields["respawn_ms"] = delay.into();
-                }
-                let level = if reason == m0_policy::DeathReason::Drained {
-                    Level::Info
-                } else {
-                    Level::Warn
-                };
-                log::event(level, "worker-died", fields);
-            }
-            Action::LogForkFailed {
-                slot,
-                errno,
-                retry_in_ms,
-            } => log::event(
-                Level::Error,
-                "fork-failed",
-                json!({ "slot": slot, "message": io::Error::from_raw_os_error(errno).to_string(), "retry_ms": retry_in_ms }),
-            ),
-            Action::LogCrashLoop {
-                slot,
-                deaths,
-                window_ms,
-            } => log::event(
-                Level::Error,
-                "crash-loop",
-                json!({ "slot": slot, "deaths": deaths, "window_ms": window_ms }),
-            ),
-            Action::LogStopping { signal, again } => log::event(
-                Level::Info,
-                "stopping",
-                json!({ "signal": signal_name(signal), "again": again }),
-            ),
-            _ => {}
-        }
-    }
-}
-
-/// The banner: printed once everything that serves has said so.
-pub(crate) fn announce(listener: &Listener, settings: &Settings) {
-    log::event(
-        Level::Info,
-        "listening",
-        json!({ "address": listener.address(), "workers": settings.workers }),
-    );
 }
 
 /// Ties this worker's life to its supervisor's; false when that one is gone already.
@@ -464,8 +401,4 @@ fn event_of(change: reap::Change, now_ms: u64) -> Event {
         What::Stopped(_) => Event::Stopped { pid, now_ms },
         What::Continued => Event::Continued { pid, now_ms },
     }
-}
-
-fn signal_name(number: i32) -> Value {
-    Signal::from_number(number).map_or_else(|| number.into(), |signal| signals::name(signal).into())
 }

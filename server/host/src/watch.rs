@@ -143,15 +143,15 @@ impl Watch {
     fn look(&mut self) {
         let mut force = false;
         let mut taken = false;
-        let mut deferred = false;
+        let mut deferred = 0;
         while !self.draining && self.connection_waits() {
             if self.watched.shares
                 && !force
                 && let Verdict::Defer { to } = self.watched.bus.page.verdict(self.watched.slot)
             {
                 self.defer(to);
-                deferred = true;
-                force = true;
+                deferred += 1;
+                force = deferred % self.most_deferrals(to) == 0;
                 continue;
             }
             let looked = self.ask_loop(force);
@@ -176,7 +176,7 @@ impl Watch {
                 }
             }
         }
-        if !taken && !deferred {
+        if !taken && deferred == 0 {
             self.share.fruitless();
         }
     }
@@ -184,6 +184,14 @@ impl Watch {
     fn connection_waits(&self) -> bool {
         // A failing poll is answered like a waiting connection: the loop's accept finds the error.
         wait_readable(&self.watched.listener, Some(Duration::ZERO)).unwrap_or(true)
+    }
+
+    /// How often in a row a connection is left to siblings. One pause is enough between workers that
+    /// are nearly even; on a machine whose cores are all taken a sibling may need more to be heard, and a
+    /// burst that nobody else was awake for would stay where it landed.
+    fn most_deferrals(&self, to: usize) -> u32 {
+        let least = self.watched.bus.page.share(to).held();
+        if self.share.held() > least + least / 8 + 2 { 4 } else { 1 }
     }
 
     /// Leaves the connection to a sibling that holds less, for a while.
