@@ -607,11 +607,11 @@ pub const S5: Row = Row { id: "S5", title: "Last-Event-ID is honoured by any wor
 /// An id too old, from the future, of another epoch or malformed is answered with a reset event that says which.
 pub const S6: Row = Row { id: "S6", title: "An id too old, from the future, of another epoch or malformed is answered with a reset event that says which." };
 
-/// What waits for a stream never exceeds its budget in bytes.
-pub const S7: Row = Row { id: "S7", title: "What waits for a stream never exceeds its budget in bytes." };
+/// What waits for a stream never exceeds its budget in bytes, or one frame where a single frame is larger.
+pub const S7: Row = Row { id: "S7", title: "What waits for a stream never exceeds its budget in bytes, or one frame where a single frame is larger." };
 
-/// A stream above its budget is told of the gap and cut.
-pub const S8: Row = Row { id: "S8", title: "A stream above its budget is told of the gap and cut." };
+/// A stream above its budget, or overtaken by the log, is told of the gap and cut.
+pub const S8: Row = Row { id: "S8", title: "A stream above its budget, or overtaken by the log, is told of the gap and cut." };
 
 /// A slow stream delays no other stream.
 pub const S9: Row = Row { id: "S9", title: "A slow stream delays no other stream." };
@@ -654,6 +654,18 @@ pub const S21: Row = Row { id: "S21", title: "A stream's frames leave without de
 
 /// A stream that ends is removed from the registry once, and its key is not taken for the next stream's.
 pub const S22: Row = Row { id: "S22", title: "A stream that ends is removed from the registry once, and its key is not taken for the next stream's." };
+
+/// An HTTP/1.1 stream carries each event as one chunk, and an HTTP/1.0 stream the same bytes without framing.
+pub const S23: Row = Row { id: "S23", title: "An HTTP/1.1 stream carries each event as one chunk, and an HTTP/1.0 stream the same bytes without framing." };
+
+/// A chunk that was sent in part is sent to its end before any notice.
+pub const S24: Row = Row { id: "S24", title: "A chunk that was sent in part is sent to its end before any notice." };
+
+/// A frame without text ends no stream and leaves no gap.
+pub const S25: Row = Row { id: "S25", title: "A frame without text ends no stream and leaves no gap." };
+
+/// A client that reconnects to any worker with the last id it got, whatever was cut, killed or overtaken, sees over its whole life consecutive frames or a reset.
+pub const S26: Row = Row { id: "S26", title: "A client that reconnects to any worker with the last id it got, whatever was cut, killed or overtaken, sees over its whole life consecutive frames or a reset." };
 
 /// A fork is refused while the process runs more than one thread.
 pub const U1: Row = Row { id: "U1", title: "A fork is refused while the process runs more than one thread." };
@@ -1090,6 +1102,10 @@ pub const ALL: &[Row] = &[
     S20,
     S21,
     S22,
+    S23,
+    S24,
+    S25,
+    S26,
     U1,
     U2,
     U3,
