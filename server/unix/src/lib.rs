@@ -6,7 +6,8 @@
 //! Invariant: every public item is safe to call, whatever its arguments; each `unsafe` block holds one call and
 //! lists what establishes each of that call's preconditions.
 //!
-//! Linux is the target that is tested. Where another Unix needs another call, the module says so beside it.
+//! Linux is the target that is built and tested. Elsewhere `poll`, `SignalFd` and `Doorbell` do not exist, shared words
+//! cannot be made and no fork is allowed (its threads cannot be counted): each stands behind one `cfg`, to be filled in.
 
 pub mod clock;
 pub mod failed;

@@ -122,13 +122,20 @@ impl SharedWords {
 #[cfg(target_os = "linux")]
 mod system {
     use super::{During, OwnedFd, io};
+    use nix::errno::Errno;
     use nix::fcntl::{FcntlArg, SealFlag, fcntl};
     use nix::sys::memfd::{MFdFlags, memfd_create};
 
     /// A file that lives in memory and has no name in any directory (`memfd_create(2)`).
     pub(super) fn memory_file(name: &str) -> io::Result<OwnedFd> {
         let flags = MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING;
-        memfd_create(name, flags).during("memfd_create")
+        // Never executable: where the sysctl vm.memfd_noexec is 2, nothing else is allowed. Kernels before 6.3 do not
+        // know the flag and answer EINVAL, as they do for a bad name, which the second call then tells.
+        let no_exec = MFdFlags::from_bits_retain(nix::libc::MFD_NOEXEC_SEAL);
+        match memfd_create(name, flags | no_exec) {
+            Err(Errno::EINVAL) => memfd_create(name, flags).during("memfd_create"),
+            made => made.during("memfd_create"),
+        }
     }
 
     /// Fixes its size for good. `F_SEAL_SHRINK` is what soundness needs; growing is refused too, to keep one size.

@@ -7,13 +7,13 @@
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::io::Errno;
-use rustix::net::{SocketFlags, acceptfrom_with};
+use rustix::net::SocketAddrAny;
 use socket2::{Domain, SockAddr, SockRef, Socket, Type};
 
 use crate::failed::During;
@@ -140,7 +140,7 @@ const INTERRUPTIONS: u32 = 16;
 pub fn accept(listener: &Socket) -> io::Result<Option<(Socket, Peer)>> {
     let mut interruptions = 0;
     loop {
-        match acceptfrom_with(listener, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
+        match take(listener) {
             Ok((connection, address)) => {
                 let peer = address
                     .and_then(|address| SocketAddr::try_from(address).ok())
@@ -152,6 +152,20 @@ pub fn accept(listener: &Socket) -> io::Result<Option<(Socket, Peer)>> {
             Err(errno) => return Err(errno.into()),
         }
     }
+}
+
+#[cfg(target_os = "linux")]
+fn take(listener: &Socket) -> rustix::io::Result<(OwnedFd, Option<SocketAddrAny>)> {
+    use rustix::net::{SocketFlags, acceptfrom_with};
+    acceptfrom_with(listener, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn take(listener: &Socket) -> rustix::io::Result<(OwnedFd, Option<SocketAddrAny>)> {
+    let (connection, address) = rustix::net::acceptfrom(listener)?;
+    rustix::io::fcntl_setfd(&connection, rustix::io::FdFlags::CLOEXEC)?;
+    rustix::io::ioctl_fionbio(&connection, true)?;
+    Ok((connection, address))
 }
 
 /// What an error of [`accept`] asks of the caller.
@@ -180,7 +194,6 @@ pub fn accept_error(error: &io::Error) -> AcceptError {
             | Errno::NETDOWN
             | Errno::NOPROTOOPT
             | Errno::HOSTDOWN
-            | Errno::NONET
             | Errno::HOSTUNREACH
             | Errno::OPNOTSUPP
             | Errno::NETUNREACH
@@ -188,6 +201,8 @@ pub fn accept_error(error: &io::Error) -> AcceptError {
             | Errno::CONNRESET,
         ) => AcceptError::Retry,
         Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => AcceptError::Starved,
+        #[cfg(target_os = "linux")]
+        Some(Errno::NONET) => AcceptError::Retry,
         _ => AcceptError::Fatal,
     }
 }
