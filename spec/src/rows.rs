@@ -883,6 +883,15 @@ pub const W38: Row = Row { id: "W38", title: "After the last request of a connec
 /// After an upgrade every byte passes unseen, those held before it included.
 pub const W39: Row = Row { id: "W39", title: "After an upgrade every byte passes unseen, those held before it included." };
 
+/// A refusal reaches a peer that is still sending, because the close lingers.
+pub const W40: Row = Row { id: "W40", title: "A refusal reaches a peer that is still sending, because the close lingers." };
+
+/// A request refused behind others on one connection is answered after them, and nothing of it is served.
+pub const W41: Row = Row { id: "W41", title: "A request refused behind others on one connection is answered after them, and nothing of it is served." };
+
+/// A refused request, and a connection cut by a deadline, leaves one line in the log that names the reason.
+pub const W42: Row = Row { id: "W42", title: "A refused request, and a connection cut by a deadline, leaves one line in the log that names the reason." };
+
 /// Every row that is not retired, in the order of the areas.
 pub const ALL: &[Row] = &[
     D1,
@@ -1178,4 +1187,7 @@ pub const ALL: &[Row] = &[
     W37,
     W38,
     W39,
+    W40,
+    W41,
+    W42,
 ];

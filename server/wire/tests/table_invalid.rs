@@ -83,7 +83,7 @@ const LINES: &[Bad] = &[
     bad("three empty lines in front", "2.2", 400, b"\r\n\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n"),
 ];
 
-#[m0_spec::row(W6)]
+#[m0_spec::row(W6, W41)]
 #[test]
 fn a_line_that_does_not_end_in_crlf_is_refused() {
     check_default(LINES);

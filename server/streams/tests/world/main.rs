@@ -40,7 +40,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-#[m0_spec::row(S3, S4, S5, S6, S7, S8, S24, S26)]
+#[m0_spec::row(S3, S4, S5, S6, S7, S8, S16, S24, S26)]
 #[test]
 fn every_client_sees_consecutive_frames_or_is_told() {
     let seen = RefCell::new(model::Counts::default());
