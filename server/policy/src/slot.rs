@@ -2,6 +2,15 @@
 //!
 //! Owns the phases and what is remembered of a worker. Decides nothing. Invariant: a slot holds at
 //! most one process: it is vacant, or a fork is in flight, or there is one worker.
+//!
+//! ```text
+//!             due              Forked               Ready
+//!   Vacant ---------> Forking ---------> Starting ---------> Serving
+//!    ^  ^                |                  |                   |
+//!    |  +---ForkFailed---+                  +--- a stop: TERM --+
+//!    |                                                |
+//!    +--- reaped (from Starting, Serving, Draining)   +----> Draining
+//! ```
 
 use std::fmt;
 

@@ -13,11 +13,15 @@ mod world;
 
 use proptest::test_runner::{Config, FileFailurePersistence};
 
-/// So many cases; a failing one is kept beside this file and committed.
+/// Longest search for a smaller story after one failed, ms: a red run must end soon too.
+const SHRINK_MS: u32 = 3_000;
+
+/// So many cases; a failing one is kept beside its file and committed.
 fn cases(cases: u32) -> Config {
     let kept = FileFailurePersistence::WithSource("regressions");
     Config {
         failure_persistence: Some(Box::new(kept)),
+        max_shrink_time: SHRINK_MS,
         ..Config::with_cases(cases)
     }
 }
