@@ -59,6 +59,9 @@ pub const EXIT_REFUSED: i32 = 78;
 ///
 /// The caller performs the actions in their order, and answers each [`Action::Fork`] with exactly
 /// one [`Event::Forked`] or [`Event::ForkFailed`] before it feeds any wait status of that child.
+/// It feeds each wait status as soon as it has reaped it, before it reaps the next one and before it
+/// performs an action of any other event: to this state a process lives until its end is fed, and
+/// a pid that is free already may be a stranger's when it is signalled, or the next child's.
 /// After [`Action::Exit`] every event is ignored.
 ///
 /// What is due by the event's time (a respawn, the kill at the bound) happens on any event, not

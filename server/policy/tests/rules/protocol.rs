@@ -131,10 +131,19 @@ fn a_clock_at_its_end_overflows_nothing() {
 #[row(D46)]
 #[test]
 fn the_journal_is_written_on_request_and_nothing_else_happens() {
-    let mut desk = Desk::serving(config(2));
-    let before = desk.state.clone();
-    assert_eq!(desk.event(Event::JournalRequested), [Action::WriteJournal]);
-    assert_eq!(desk.state, before);
+    let mut draining = Desk::serving(config(2));
+    draining.stop(SIGTERM);
+    for mut desk in [
+        Desk::new(config(2)),
+        Desk::started(config(2)),
+        Desk::forked(config(2)),
+        Desk::serving(config(2)),
+        draining,
+    ] {
+        let before = desk.state.clone();
+        assert_eq!(desk.event(Event::JournalRequested), [Action::WriteJournal]);
+        assert_eq!(desk.state, before);
+    }
 }
 
 #[row(D18)]

@@ -129,6 +129,7 @@ fn a_fork_in_flight_when_the_killing_began_is_killed() {
 #[test]
 fn a_second_stop_kills_at_once() {
     let mut desk = Desk::serving(config(2));
+    desk.is_stopped(101);
     desk.stop(SIGTERM);
     desk.exits(100, 0);
     assert_eq!(
@@ -178,6 +179,11 @@ fn a_stopped_worker_is_killed_at_the_bound() {
     assert_eq!(sent(&desk.stop(SIGTERM), WorkerSignal::Term), [100, 101]);
     desk.exits(100, 0);
     assert_eq!(desk.tick_at_deadline(), [kill(101)]);
+    assert_eq!(
+        sent(&desk.stop(SIGTERM), WorkerSignal::Kill),
+        [0_u32; 0],
+        "killed once"
+    );
     assert_eq!(exit(&desk.dies(101, SIGKILL)), Some(1));
 }
 
@@ -321,6 +327,16 @@ fn a_stop_before_the_start_forks_nobody() {
         ]
     );
     assert_eq!(desk.start(), []);
+}
+
+#[row(D10)]
+#[test]
+fn a_start_after_the_stop_starts_nothing() {
+    let mut desk = Desk::serving(config(2));
+    desk.stop(SIGTERM);
+    desk.exits(101, 0);
+    assert_eq!(desk.start(), []);
+    assert!(desk.is_vacant(1));
 }
 
 #[row(D9, D10)]
