@@ -5,6 +5,7 @@
 //! tool's. Invariant: the run is green only when something ran and nothing failed, and each stage
 //! that was asked for without a filter has run at least one test.
 
+mod kinds;
 mod libtest;
 mod loom;
 mod nextest;
@@ -20,6 +21,7 @@ use clap::{Args, ValueEnum};
 
 use crate::repository::{Provenance, Repository};
 use crate::screen;
+use kinds::Kinds;
 use results::Results;
 
 /// What to run.
@@ -68,6 +70,7 @@ pub(crate) struct Run<'a> {
     pub(crate) options: &'a Options,
     /// Value of `TRACE_EVENTS` for every test process.
     pub(crate) events: PathBuf,
+    pub(crate) kinds: Kinds,
 }
 
 /// Runs the stages, writes the results, prints the closing lines.
@@ -76,10 +79,12 @@ pub(crate) fn run(repository: &Repository, options: &Options) -> Result<()> {
     let events = results_dir.join("trace-events.jsonl");
     std::fs::write(&events, "").with_context(|| format!("cannot write {}", events.display()))?;
     let provenance = Provenance::of(&repository.root);
+    let kinds = Kinds::read(repository)?;
     let run = Run {
         repository,
         options,
         events,
+        kinds,
     };
     let runner = match options.runner {
         Runner::Auto if nextest::is_there(repository) => Runner::Nextest,

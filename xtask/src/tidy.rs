@@ -5,11 +5,11 @@
 //! which a planted violation is found.
 
 mod manifests;
-mod source;
+pub(crate) mod source;
 #[cfg(test)]
 mod tests;
 mod tests_with_rows;
-mod tree;
+pub(crate) mod tree;
 
 use anyhow::{Result, bail};
 

@@ -15,7 +15,8 @@ use anyhow::{Context, Result};
 use serde::Deserialize;
 
 use super::Run;
-use super::results::{Kind, Outcome, Results, Verdict};
+use super::kinds::Kind;
+use super::results::{Outcome, Results, Verdict};
 
 /// A test binary and the surroundings in which it runs.
 #[derive(Debug)]
@@ -51,7 +52,7 @@ pub(crate) fn run_doc(run: &Run<'_>, results: &mut Results) -> Result<()> {
     if let Some(filter) = &run.options.filter {
         command.args(["--", filter]);
     }
-    execute(command, "doc", Some(Kind::Doc), results)
+    execute(run, command, "doc", Some(Kind::Doc), results)
 }
 
 fn select(command: &mut Command, run: &Run<'_>) {
@@ -153,7 +154,7 @@ pub(crate) fn run_one(
         command.arg(filter);
     }
     eprintln!("running {}", binary.id);
-    execute(command, &binary.id, kind, results)
+    execute(run, command, &binary.id, kind, results)
 }
 
 /// The compiler's own libraries, which the tests of a procedural macro are linked to.
@@ -172,6 +173,7 @@ fn library_path() -> Option<std::ffi::OsString> {
 
 /// Runs a command that speaks as the harness does, shows what it prints and reads it.
 fn execute(
+    run: &Run<'_>,
     mut command: Command,
     binary: &str,
     kind: Option<Kind>,
@@ -194,11 +196,20 @@ fn execute(
         let line = String::from_utf8_lossy(&line);
         println!("{line}");
         harness |= line.starts_with("running ");
-        outcomes.extend(read_line(&line, binary, kind));
+        if let Some((test, verdict)) = read_line(&line) {
+            let kind = kind.unwrap_or_else(|| run.kinds.of(binary, &test));
+            outcomes.push(Outcome {
+                binary: binary.into(),
+                test,
+                kind,
+                verdict,
+                seconds: None,
+            });
+        }
     }
     let status = child.wait().context("cannot wait for the tests")?;
     let kind = kind.or_else(|| outcomes.first().map(|outcome| outcome.kind));
-    let kind = kind.unwrap_or_else(|| Kind::of(binary, ""));
+    let kind = kind.unwrap_or_else(|| run.kinds.of(binary, ""));
     let told = outcomes.iter().any(|outcome| outcome.verdict.is_failure());
     if !outcomes.is_empty() {
         results.walls.push((kind, began.elapsed().as_secs_f64()));
@@ -223,7 +234,7 @@ fn execute(
 }
 
 /// Reads `test path ... ok`, with or without what the harness says between path and verdict.
-pub(super) fn read_line(line: &str, binary: &str, kind: Option<Kind>) -> Option<Outcome> {
+pub(super) fn read_line(line: &str) -> Option<(String, Verdict)> {
     let (test, verdict) = line.strip_prefix("test ")?.rsplit_once(" ... ")?;
     let verdict = match verdict.split([',', ' ', '(']).next()? {
         "ok" => Verdict::Passed,
@@ -236,11 +247,5 @@ pub(super) fn read_line(line: &str, binary: &str, kind: Option<Kind>) -> Option<
         .iter()
         .find_map(|note| test.strip_suffix(note))
         .unwrap_or(test);
-    Some(Outcome {
-        binary: binary.into(),
-        test: test.into(),
-        kind: kind.unwrap_or_else(|| Kind::of(binary, test)),
-        verdict,
-        seconds: None,
-    })
+    Some((test.into(), verdict))
 }

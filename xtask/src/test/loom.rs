@@ -8,8 +8,9 @@
 use anyhow::Result;
 
 use super::Run;
+use super::kinds::Kind;
 use super::libtest;
-use super::results::{Kind, Results};
+use super::results::Results;
 
 /// Builds and runs the models.
 pub(crate) fn run(run: &Run<'_>, results: &mut Results) -> Result<()> {

@@ -10,7 +10,8 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 
 use super::Run;
-use super::results::{Kind, Outcome, Results, Verdict};
+use super::kinds::{Kind, Kinds};
+use super::results::{Outcome, Results, Verdict};
 use crate::repository::Repository;
 
 /// Whether nextest can be run.
@@ -60,7 +61,7 @@ pub(crate) fn run(run: &Run<'_>, results: &mut Results) -> Result<()> {
         }
         return Ok(());
     };
-    let outcomes = read_report(&text);
+    let outcomes = read_report(&text, &run.kinds);
     let told = outcomes.iter().any(|outcome| outcome.verdict.is_failure());
     results.outcomes.extend(outcomes);
     if !status.success() && !told {
@@ -80,7 +81,9 @@ pub(crate) fn run(run: &Run<'_>, results: &mut Results) -> Result<()> {
         .output()
         .context("cannot run cargo nextest list")?;
     if list.status.success() {
-        results.outcomes.extend(read_ignored(&list.stdout)?);
+        results
+            .outcomes
+            .extend(read_ignored(&list.stdout, &run.kinds)?);
     }
     Ok(())
 }
@@ -100,7 +103,7 @@ fn selection(run: &Run<'_>) -> Vec<String> {
 
 /// Reads JUnit as nextest writes it: a tag begins its line, and text is escaped, so no text can
 /// look like a tag.
-pub(super) fn read_report(text: &str) -> Vec<Outcome> {
+pub(super) fn read_report(text: &str, kinds: &Kinds) -> Vec<Outcome> {
     let mut outcomes: Vec<Outcome> = Vec::new();
     for line in text.lines().map(str::trim_start) {
         if let Some(attributes) = line.strip_prefix("<testcase ") {
@@ -109,7 +112,7 @@ pub(super) fn read_report(text: &str) -> Vec<Outcome> {
                 continue;
             };
             let seconds = get("time").and_then(|time| time.parse().ok());
-            let kind = Kind::of(&binary, &test);
+            let kind = kinds.of(&binary, &test);
             outcomes.push(Outcome {
                 binary,
                 test,
@@ -175,14 +178,14 @@ struct Match {
 }
 
 /// The tests that the filter takes and the source ignores.
-pub(super) fn read_ignored(json: &[u8]) -> Result<Vec<Outcome>> {
+pub(super) fn read_ignored(json: &[u8], kinds: &Kinds) -> Result<Vec<Outcome>> {
     let list: List =
         serde_json::from_slice(json).context("the list of nextest is not as expected")?;
     let mut outcomes = Vec::new();
     for (binary, suite) in list.rust_suites {
         for (test, case) in suite.testcases {
             if case.filter_match.reason.as_deref() == Some("ignored") {
-                let kind = Kind::of(&binary, &test);
+                let kind = kinds.of(&binary, &test);
                 let binary = binary.clone();
                 outcomes.push(Outcome {
                     binary,

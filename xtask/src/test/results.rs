@@ -1,6 +1,6 @@
 //! What the tests of a run came to, whichever runner told it.
 //!
-//! Owns: verdicts, kinds, the results file (one JSON line a test after one line about the run) and
+//! Owns: verdicts, the results file (one JSON line a test after one line about the run) and
 //! the figures of the closing lines. Pure but for one write.
 //! Invariant: an ignored test is neither passed nor failed, and a test that was killed by the
 //! runner's bound has failed.
@@ -11,6 +11,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use serde::Serialize;
 
+use super::kinds::Kind;
 use crate::repository::Provenance;
 
 /// What the runner said of a test.
@@ -39,55 +40,6 @@ impl Verdict {
             Self::TimedOut => "timed out",
             Self::Ignored => "ignored",
         }
-    }
-}
-
-/// What kind of evidence a test is, by the name of its file or module.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Kind {
-    Unit,
-    Property,
-    Loom,
-    Death,
-    Cli,
-    Doc,
-}
-
-impl Kind {
-    const ALL: [Self; 6] = [
-        Self::Unit,
-        Self::Property,
-        Self::Loom,
-        Self::Death,
-        Self::Cli,
-        Self::Doc,
-    ];
-
-    fn word(self) -> &'static str {
-        match self {
-            Self::Unit => "unit",
-            Self::Property => "property",
-            Self::Loom => "loom",
-            Self::Death => "death",
-            Self::Cli => "CLI",
-            Self::Doc => "doc",
-        }
-    }
-
-    /// By the segments of the binary's and the test's path; loom and doc tests come from stages of
-    /// their own and never pass here.
-    pub(crate) fn of(binary: &str, test: &str) -> Self {
-        let modules = test.rsplit_once("::").map_or("", |(modules, _)| modules);
-        let mut segments = binary.split("::").skip(1).chain(modules.split("::"));
-        segments
-            .find_map(|segment| match segment {
-                "properties" | "property" | "world" => Some(Self::Property),
-                "death" => Some(Self::Death),
-                "cli" => Some(Self::Cli),
-                _ => None,
-            })
-            .unwrap_or(Self::Unit)
     }
 }
 

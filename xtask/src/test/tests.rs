@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::results::{Kind, Outcome, Results, Verdict};
+use super::kinds::{Kind, Kinds};
+use super::results::{Outcome, Results, Verdict};
 use super::{Options, Run, Runner, Stage, libtest, nextest};
 use crate::repository::{Provenance, Repository};
 
@@ -54,10 +55,12 @@ fn verdicts(
         ..Options::default()
     };
     let events = repository.results().expect("made").join("events.jsonl");
+    let kinds = Kinds::read(repository).expect("it can be read");
     let run = Run {
         repository,
         options: &options,
         events,
+        kinds,
     };
     let mut results = Results::default();
     match runner {
@@ -138,7 +141,7 @@ fn the_report_of_nextest_is_read() {
     let report = r#"<testsuites name="nextest-run" tests="4">
     <testsuite name="a" tests="4">
         <testcase name="tests::good" classname="a" timestamp="x" time="0.250"/>
-        <testcase name="tests::slow" classname="a::world" timestamp="x" time="2.009">
+        <testcase name="tests::slow" classname="a::death" timestamp="x" time="2.009">
             <failure type="test timeout"/>
             <system-out>
 &lt;testcase name=&quot;forged&quot; classname=&quot;a&quot;&gt;
@@ -159,13 +162,13 @@ fn the_report_of_nextest_is_read() {
         seconds: Some(seconds),
     };
     assert_eq!(
-        nextest::read_report(report),
+        nextest::read_report(report, &Kinds::default()),
         [
             outcome("a", "tests::good", Kind::Unit, Verdict::Passed, 0.25),
             outcome(
-                "a::world",
+                "a::death",
                 "tests::slow",
-                Kind::Property,
+                Kind::Death,
                 Verdict::TimedOut,
                 2.009
             ),
@@ -178,14 +181,6 @@ fn the_report_of_nextest_is_read() {
 #[m0_spec::row(H14)]
 #[test]
 fn the_lines_of_the_harness_are_read() {
-    let read = |line: &str| {
-        let outcome = libtest::read_line(line, "a::cli", None)?;
-        assert_eq!(
-            (outcome.binary.as_str(), outcome.kind),
-            ("a::cli", Kind::Cli)
-        );
-        Some((outcome.test, outcome.verdict))
-    };
     for (line, test, verdict) in [
         ("test tests::a ... ok", "tests::a", Verdict::Passed),
         ("test tests::a ... FAILED", "tests::a", Verdict::Failed),
@@ -210,7 +205,11 @@ fn the_lines_of_the_harness_are_read() {
             Verdict::Passed,
         ),
     ] {
-        assert_eq!(read(line), Some((test.to_owned(), verdict)), "{line}");
+        assert_eq!(
+            libtest::read_line(line),
+            Some((test.to_owned(), verdict)),
+            "{line}"
+        );
     }
     for line in [
         "running 3 tests",
@@ -218,7 +217,7 @@ fn the_lines_of_the_harness_are_read() {
         "",
         "    test a ... ok",
     ] {
-        assert_eq!(read(line), None, "{line}");
+        assert_eq!(libtest::read_line(line), None, "{line}");
     }
 }
 
