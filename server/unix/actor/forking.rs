@@ -42,7 +42,7 @@ pub(crate) fn thread_counts() {
 /// Counts right after joining two threads, many times, and forks now and then.
 pub(crate) fn join_then_fork(rounds: u32) {
     for round in 0..rounds {
-        // Two that end at once, after a common start: of many ways tried, the one that is most often caught listed.
+        // Two that end at once, after a common start: of many ways tried, the one that is most often caught listed (1 in 1000).
         let gate = Arc::new(Barrier::new(3));
         let threads =
             [Arc::clone(&gate), Arc::clone(&gate)].map(|gate| thread::spawn(move || gate.wait()));

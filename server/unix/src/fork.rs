@@ -85,12 +85,23 @@ const RECOUNT_PAUSE: Duration = Duration::from_micros(500);
 /// Whatever reading `/proc/self/task` gives (`proc_pid_task(5)`), e.g. where `/proc` is not mounted.
 #[cfg(target_os = "linux")]
 pub fn thread_count() -> io::Result<usize> {
-    let count = || -> io::Result<usize> { Ok(std::fs::read_dir("/proc/self/task")?.count()) };
-    for _ in 0..RECOUNTS {
+    settled(
+        || Ok(std::fs::read_dir("/proc/self/task")?.count()),
+        || std::thread::sleep(RECOUNT_PAUSE),
+    )
+}
+
+/// A count of one as soon as there is one, else the last of `RECOUNTS` counts.
+#[cfg(target_os = "linux")]
+fn settled(
+    mut count: impl FnMut() -> io::Result<usize>,
+    mut pause: impl FnMut(),
+) -> io::Result<usize> {
+    for _ in 1..RECOUNTS {
         if count()? == 1 {
             return Ok(1);
         }
-        std::thread::sleep(RECOUNT_PAUSE);
+        pause();
     }
     count()
 }
@@ -102,4 +113,38 @@ pub fn thread_count() -> io::Result<usize> {
 #[cfg(not(target_os = "linux"))]
 pub fn thread_count() -> io::Result<usize> {
     Err(io::ErrorKind::Unsupported.into())
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::{RECOUNTS, settled};
+
+    /// What is believed when the counts come like this and the last stays, and after how many looks.
+    fn believed(counts: &[usize]) -> (usize, u32) {
+        let mut looks = 0;
+        let count = || {
+            let seen = counts[(looks as usize).min(counts.len() - 1)];
+            looks += 1;
+            Ok(seen)
+        };
+        let count = settled(count, || {}).expect("no count fails");
+        (count, looks)
+    }
+
+    #[m0_spec::row(U27, U15)]
+    #[test]
+    fn a_thread_that_is_about_to_go_is_waited_for_and_one_that_stays_is_counted() {
+        assert_eq!(believed(&[1]), (1, 1));
+        assert_eq!(believed(&[3, 2, 2, 1]), (1, 4));
+        assert_eq!(believed(&[2]), (2, RECOUNTS));
+        assert_eq!(believed(&[2, 5]), (5, RECOUNTS));
+    }
+
+    #[m0_spec::row(U15)]
+    #[test]
+    fn a_count_that_fails_is_an_error_and_not_one() {
+        let error =
+            settled(|| Err(std::io::ErrorKind::NotFound.into()), || {}).expect_err("no /proc");
+        assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
+    }
 }

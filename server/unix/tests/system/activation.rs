@@ -1,7 +1,7 @@
 //! Sockets that a service manager passes are taken when they are ours, and only then.
 
 use std::io::ErrorKind;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd};
 
 use m0_unix::failed::errno;
 use m0_unix::fds::{keep_on_exec, pipe, take_inherited};
@@ -74,7 +74,9 @@ fn what_this_process_opened_is_never_taken_from_its_owner() {
     // One closed on exec, and one that was opened to the next program on purpose: both have an owner here.
     let kept = keep_on_exec(&writer).expect("open");
     for number in [reader.as_raw_fd(), kept] {
-        let error = take_inherited(number).expect_err("it has an owner");
+        // As a number: dropping a second owner of it would end the process before the assertion.
+        let taken = take_inherited(number).map(OwnedFd::into_raw_fd);
+        let error = taken.expect_err("it has an owner");
         assert_eq!(error.kind(), ErrorKind::InvalidData, "{error}");
     }
     for number in [-1, 0, 1, 2] {

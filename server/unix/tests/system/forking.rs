@@ -35,7 +35,7 @@ fn the_refusal_tells_the_count_and_why() {
 #[m0_spec::row(U27)]
 #[test]
 fn a_joined_thread_is_not_held_against_the_fork() {
-    assert_eq!(Actor::lines(&["join-then-fork", "5000"]), ["5000 rounds"]);
+    assert_eq!(Actor::lines(&["join-then-fork", "2000"]), ["2000 rounds"]);
 }
 
 #[m0_spec::row(U16)]

@@ -85,6 +85,12 @@ impl Actor {
         }
     }
 
+    /// Whether there is something to read now.
+    pub(crate) fn spoke(&self) -> bool {
+        !self.unread.is_empty()
+            || wait_readable(&self.output, Some(Duration::ZERO)).expect("ppoll works")
+    }
+
     /// The next line, which starts with `word`; what stands after it.
     pub(crate) fn after(&mut self, word: &str) -> String {
         let line = self
