@@ -589,6 +589,27 @@ pub const H26: Row = Row { id: "H26", title: "smoke-host drives the server that 
 /// A wrong command line of xtask exits 2 and names the nearest right word.
 pub const H27: Row = Row { id: "H27", title: "A wrong command line of xtask exits 2 and names the nearest right word." };
 
+/// The smokes read answers with a parser of their own that takes nothing RFC 9112 does not allow.
+pub const H40: Row = Row { id: "H40", title: "The smokes read answers with a parser of their own that takes nothing RFC 9112 does not allow." };
+
+/// Each wait of a rude peer is bounded, and an end, a reset and a silence are told apart.
+pub const H41: Row = Row { id: "H41", title: "Each wait of a rude peer is bounded, and an end, a reset and a silence are told apart." };
+
+/// A gap, a repeat, a reorder or a change of epoch in the ids of a stream is noticed.
+pub const H42: Row = Row { id: "H42", title: "A gap, a repeat, a reorder or a change of epoch in the ids of a stream is noticed." };
+
+/// What the smokes know of a process is what the kernel says, and a process that is gone is no error.
+pub const H43: Row = Row { id: "H43", title: "What the smokes know of a process is what the kernel says, and a process that is gone is no error." };
+
+/// A phase that hangs or panics is ended at its bound with every process it started, and fails.
+pub const H44: Row = Row { id: "H44", title: "A phase that hangs or panics is ended at its bound with every process it started, and fails." };
+
+/// Phases are chosen by name or pattern, and a name that fits none is exit code 2.
+pub const H45: Row = Row { id: "H45", title: "Phases are chosen by name or pattern, and a name that fits none is exit code 2." };
+
+/// Clients of a load come at their pace whatever became of the earlier ones.
+pub const H46: Row = Row { id: "H46", title: "Clients of a load come at their pace whatever became of the earlier ones." };
+
 /// No field of an event can end it early or forge another: CR, LF, CRLF, NUL and U+2028 are encoded or refused.
 pub const S1: Row = Row { id: "S1", title: "No field of an event can end it early or forge another: CR, LF, CRLF, NUL and U+2028 are encoded or refused." };
 
@@ -1089,6 +1110,13 @@ pub const ALL: &[Row] = &[
     H25,
     H26,
     H27,
+    H40,
+    H41,
+    H42,
+    H43,
+    H44,
+    H45,
+    H46,
     S1,
     S2,
     S3,

@@ -1,0 +1,528 @@
+//! A client on a raw socket, which can be rude.
+//!
+//! Owns one TCP connection and the bytes that came but were not taken yet. Never retries and never
+//! reconnects: what happens to the connection is what the phase wants to know.
+//! Invariant: nothing here waits without a bound; a time-out is an error that says what was awaited.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use socket2::{Domain, SockRef, Socket, Type};
+
+use crate::answer::{self, Chunk, Framing, Head};
+
+/// Default bound of one wait: long against a loaded machine, short against a phase.
+pub const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A whole answer.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    /// Status and fields.
+    pub head: Head,
+    /// The body, its framing taken off.
+    pub body: Vec<u8>,
+    /// Whether `100 Continue` came before it.
+    pub continued: bool,
+}
+
+impl Answer {
+    /// Status code.
+    pub fn status(&self) -> u16 {
+        self.head.status
+    }
+
+    /// The body as text.
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+
+    /// The slot of the worker that answered (`x-worker`).
+    pub fn slot(&self) -> Result<u32> {
+        slot_of(&self.head)
+    }
+
+    /// The answer itself when its status is `wanted`, else an error that shows it.
+    pub fn expect(self, wanted: u16) -> Result<Self> {
+        ensure!(
+            self.status() == wanted,
+            "status {} instead of {wanted}: {:?}",
+            self.status(),
+            answer::lossy(&self.body)
+        );
+        Ok(self)
+    }
+}
+
+/// The slot named by the `x-worker` field.
+pub fn slot_of(head: &Head) -> Result<u32> {
+    head.field("x-worker")
+        .with_context(|| format!("no x-worker in {head:?}"))?
+        .parse()
+        .context("x-worker")
+}
+
+/// How the other side ended the connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Closing {
+    /// End of stream (FIN).
+    Fin,
+    /// Reset (RST): bytes on their way may be lost.
+    Reset,
+}
+
+/// What one read brought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Arrival {
+    /// That many bytes more are pending.
+    Bytes(usize),
+    /// The other side ended the connection.
+    Closed(Closing),
+    /// Nothing until the deadline.
+    Silence,
+}
+
+/// One connection.
+#[derive(Debug)]
+pub struct Peer {
+    socket: TcpStream,
+    pending: Vec<u8>,
+    /// Bound of each wait that has no bound of its own.
+    pub patience: Duration,
+}
+
+impl Peer {
+    /// Connects within [`PATIENCE`].
+    pub fn connect(to: SocketAddr) -> Result<Self> {
+        Self::connect_within(to, PATIENCE)
+    }
+
+    /// Connects within `bound`.
+    pub fn connect_within(to: SocketAddr, bound: Duration) -> Result<Self> {
+        let socket = TcpStream::connect_timeout(&to, bound)
+            .with_context(|| format!("connect to {to} within {} ms", bound.as_millis()))?;
+        Self::over(socket)
+    }
+
+    /// Connects with a receive buffer of about `bytes` (the kernel doubles it and has a least size,
+    /// socket(7)), set before the handshake so that the window is small from the first byte.
+    pub fn connect_narrow(to: SocketAddr, bytes: usize) -> Result<Self> {
+        let socket = Socket::new(Domain::for_address(to), Type::STREAM, None)?;
+        socket.set_recv_buffer_size(bytes)?;
+        socket
+            .connect_timeout(&to.into(), PATIENCE)
+            .context("connect")?;
+        Self::over(socket.into())
+    }
+
+    fn over(socket: TcpStream) -> Result<Self> {
+        socket.set_nodelay(true)?;
+        socket.set_write_timeout(Some(PATIENCE))?;
+        Ok(Self {
+            socket,
+            pending: Vec::new(),
+            patience: PATIENCE,
+        })
+    }
+
+    /// Our own address, as the server's logs name this peer.
+    pub fn local_addr(&self) -> Result<SocketAddr> {
+        Ok(self.socket.local_addr()?)
+    }
+
+    /// Sends bytes as they are.
+    pub fn send(&mut self, bytes: impl AsRef<[u8]>) -> Result<()> {
+        self.socket.write_all(bytes.as_ref()).context("send")
+    }
+
+    /// Sends `bytes` in pieces of `size` bytes with `pause` between them: the pace is the rudeness.
+    pub fn send_slowly(&mut self, bytes: &[u8], size: usize, pause: Duration) -> Result<()> {
+        for (index, piece) in bytes.chunks(size).enumerate() {
+            if index > 0 {
+                std::thread::sleep(pause);
+            }
+            self.send(piece)?;
+        }
+        Ok(())
+    }
+
+    /// Sends as much as the connection takes without waiting longer than `pause` for one byte of
+    /// progress, at most `limit` bytes of `fill`. Answers how many went.
+    pub fn stuff(&mut self, fill: u8, limit: usize, pause: Duration) -> Result<usize> {
+        self.socket.set_write_timeout(Some(pause))?;
+        let block = vec![fill; 64 * 1024];
+        let mut sent = 0;
+        let stopped = loop {
+            if sent >= limit {
+                break Ok(sent);
+            }
+            match self.socket.write(&block[..block.len().min(limit - sent)]) {
+                Ok(count) => sent += count,
+                Err(error) if is_silence(error.kind()) => break Ok(sent),
+                Err(error) if is_closed(error.kind()) => break Ok(sent),
+                Err(error) => break Err(error.into()),
+            }
+        };
+        self.socket.set_write_timeout(Some(PATIENCE))?;
+        stopped
+    }
+
+    /// Ends our direction; the other side may still answer.
+    pub fn half_close(&mut self) -> Result<()> {
+        self.socket.shutdown(Shutdown::Write).context("half-close")
+    }
+
+    /// Ends the connection with a reset instead of a FIN (`SO_LINGER` of zero, socket(7)).
+    pub fn reset(self) -> Result<()> {
+        SockRef::from(&self.socket)
+            .set_linger(Some(Duration::ZERO))
+            .context("linger")
+    }
+
+    /// Waits until `deadline` for more bytes.
+    pub fn fill(&mut self, deadline: Instant) -> Result<Arrival> {
+        let mut block = [0_u8; 16 * 1024];
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            // A zero time-out would mean "for ever".
+            self.socket
+                .set_read_timeout(Some(left.max(Duration::from_millis(1))))?;
+            match self.socket.read(&mut block) {
+                Ok(0) => return Ok(Arrival::Closed(Closing::Fin)),
+                Ok(count) => {
+                    self.pending.extend_from_slice(&block[..count]);
+                    return Ok(Arrival::Bytes(count));
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if is_silence(error.kind()) => return Ok(Arrival::Silence),
+                Err(error) if is_closed(error.kind()) => {
+                    return Ok(Arrival::Closed(Closing::Reset));
+                }
+                Err(error) => return Err(error).context("receive"),
+            }
+        }
+    }
+
+    /// Bytes that came and were not taken.
+    pub fn pending(&self) -> &[u8] {
+        &self.pending
+    }
+
+    /// Fills until `parse` finds something in the pending bytes, then takes what it used.
+    fn take<T>(
+        &mut self,
+        what: &str,
+        deadline: Instant,
+        parse: impl Fn(&[u8]) -> Result<Option<(T, usize)>>,
+    ) -> Result<T> {
+        loop {
+            if let Some((found, used)) = parse(&self.pending)? {
+                self.pending.drain(..used);
+                return Ok(found);
+            }
+            match self.fill(deadline)? {
+                Arrival::Bytes(_) => {}
+                Arrival::Closed(how) => bail!(
+                    "the connection ended ({how:?}) before {what}; pending: {:?}",
+                    answer::lossy(&self.pending)
+                ),
+                Arrival::Silence => bail!(
+                    "no {what} within the bound; pending: {:?}",
+                    answer::lossy(&self.pending)
+                ),
+            }
+        }
+    }
+
+    /// Reads the next head, also that of an interim answer.
+    pub fn head(&mut self, bound: Duration) -> Result<Head> {
+        self.take("a head", Instant::now() + bound, answer::head)
+    }
+
+    /// Reads the next chunk of a chunked body.
+    pub fn chunk(&mut self, bound: Duration) -> Result<Chunk> {
+        self.take("a chunk", Instant::now() + bound, answer::chunk)
+    }
+
+    /// The next chunk if it is whole within `bound`, else why not.
+    pub fn chunk_or(&mut self, deadline: Instant) -> Result<Result<Chunk, Arrival>> {
+        loop {
+            if let Some((found, used)) = answer::chunk(&self.pending)? {
+                self.pending.drain(..used);
+                return Ok(Ok(found));
+            }
+            match self.fill(deadline)? {
+                Arrival::Bytes(_) => {}
+                other => return Ok(Err(other)),
+            }
+        }
+    }
+
+    /// Reads a whole answer within our patience.
+    pub fn answer(&mut self) -> Result<Answer> {
+        self.answer_within(self.patience)
+    }
+
+    /// Reads a whole answer within `bound`.
+    pub fn answer_within(&mut self, bound: Duration) -> Result<Answer> {
+        let deadline = Instant::now() + bound;
+        let mut continued = false;
+        let head = loop {
+            let head = self.take("an answer's head", deadline, answer::head)?;
+            if head.status != 100 {
+                break head;
+            }
+            continued = true;
+        };
+        let body = match head.framing(false)? {
+            Framing::Empty => Vec::new(),
+            Framing::Length(length) => {
+                let length = usize::try_from(length)?;
+                self.take("the whole body", deadline, |bytes| {
+                    Ok(bytes.get(..length).map(|body| (body.to_vec(), length)))
+                })?
+            }
+            Framing::Chunked => self.chunked_body(deadline)?,
+            Framing::Close => self.body_until_closed(deadline)?,
+        };
+        Ok(Answer {
+            head,
+            body,
+            continued,
+        })
+    }
+
+    fn chunked_body(&mut self, deadline: Instant) -> Result<Vec<u8>> {
+        let mut body = Vec::new();
+        loop {
+            match self.take("a chunk", deadline, answer::chunk)? {
+                Chunk::Data(data) => body.extend_from_slice(&data),
+                Chunk::Last => return Ok(body),
+            }
+        }
+    }
+
+    fn body_until_closed(&mut self, deadline: Instant) -> Result<Vec<u8>> {
+        loop {
+            match self.fill(deadline)? {
+                Arrival::Bytes(_) => {}
+                Arrival::Closed(Closing::Fin) => return Ok(std::mem::take(&mut self.pending)),
+                Arrival::Closed(Closing::Reset) => bail!("reset inside a body"),
+                Arrival::Silence => bail!("a body that has no end"),
+            }
+        }
+    }
+
+    /// Awaits the end of the connection. A byte that comes before it is an error.
+    pub fn closed(&mut self, bound: Duration) -> Result<Closing> {
+        let deadline = Instant::now() + bound;
+        loop {
+            ensure!(
+                self.pending.is_empty(),
+                "bytes where the connection should end: {:?}",
+                answer::lossy(&self.pending)
+            );
+            match self.fill(deadline)? {
+                Arrival::Bytes(_) => {}
+                Arrival::Closed(how) => return Ok(how),
+                Arrival::Silence => bail!("still open after {} ms", bound.as_millis()),
+            }
+        }
+    }
+
+    /// Reads and drops bytes until the connection ends; answers how many came and how it ended.
+    pub fn drained(&mut self, bound: Duration) -> Result<(usize, Closing)> {
+        let deadline = Instant::now() + bound;
+        let mut count = std::mem::take(&mut self.pending).len();
+        loop {
+            match self.fill(deadline)? {
+                Arrival::Bytes(more) => {
+                    count += more;
+                    self.pending.clear();
+                }
+                Arrival::Closed(how) => return Ok((count, how)),
+                Arrival::Silence => {
+                    bail!(
+                        "still open after {} ms and {count} bytes",
+                        bound.as_millis()
+                    )
+                }
+            }
+        }
+    }
+
+    /// Whether nothing came and the connection stands, looked at for `pause`.
+    pub fn is_open_and_silent(&mut self, pause: Duration) -> Result<bool> {
+        Ok(self.pending.is_empty() && self.fill(Instant::now() + pause)? == Arrival::Silence)
+    }
+
+    /// Sends a GET on this connection and reads the answer.
+    pub fn get(&mut self, path: &str) -> Result<Answer> {
+        self.send(request("GET", path, &[], b""))?;
+        self.answer()
+    }
+
+    /// Sends a POST with a body and reads the answer.
+    pub fn post(&mut self, path: &str, body: &[u8]) -> Result<Answer> {
+        self.send(request("POST", path, &[], body))?;
+        self.answer()
+    }
+}
+
+/// One GET on a connection of its own.
+pub fn get(to: SocketAddr, path: &str) -> Result<Answer> {
+    Peer::connect(to)?.get(path)
+}
+
+/// One POST on a connection of its own.
+pub fn post(to: SocketAddr, path: &str, body: &[u8]) -> Result<Answer> {
+    Peer::connect(to)?.post(path, body)
+}
+
+/// A well-formed request. A body other than empty gets its Content-Length.
+pub fn request(method: &str, path: &str, fields: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
+    let mut bytes = format!("{method} {path} HTTP/1.1\r\nHost: smokes\r\n").into_bytes();
+    for (name, value) in fields {
+        bytes.extend_from_slice(format!("{name}: {value}\r\n").as_bytes());
+    }
+    if !body.is_empty() {
+        bytes.extend_from_slice(format!("Content-Length: {}\r\n", body.len()).as_bytes());
+    }
+    bytes.extend_from_slice(b"\r\n");
+    bytes.extend_from_slice(body);
+    bytes
+}
+
+fn is_silence(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::WouldBlock | ErrorKind::TimedOut)
+}
+
+fn is_closed(kind: ErrorKind) -> bool {
+    matches!(
+        kind,
+        ErrorKind::ConnectionReset | ErrorKind::BrokenPipe | ErrorKind::ConnectionAborted
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    /// A server in a thread that plays `script` on the first connection.
+    fn scripted(script: impl FnOnce(TcpStream) + Send + 'static) -> Result<Peer> {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let addr = listener.local_addr()?;
+        std::thread::spawn(move || {
+            if let Ok((socket, _)) = listener.accept() {
+                script(socket);
+            }
+        });
+        Peer::connect(addr)
+    }
+
+    fn saying(bytes: &'static [u8]) -> Result<Peer> {
+        scripted(move |mut socket| socket.write_all(bytes).expect("the peer reads"))
+    }
+
+    #[m0_spec::row(H40, H41)]
+    #[test]
+    fn answers_in_every_framing_are_read_whole() -> Result<()> {
+        let mut peer = saying(
+            b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\nx-worker: 3\r\n\r\nhi\
+              HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\n\r\n\
+              HTTP/1.1 200 OK\r\n\r\nuntil the end",
+        )?;
+        let first = peer.answer()?;
+        assert_eq!(
+            (first.text().as_str(), first.continued, first.slot()?),
+            ("hi", true, 3)
+        );
+        assert_eq!(peer.answer()?.text(), "abc");
+        assert_eq!(peer.answer()?.text(), "until the end");
+        assert_eq!(peer.closed(PATIENCE)?, Closing::Fin);
+        Ok(())
+    }
+
+    #[m0_spec::row(H40)]
+    #[test]
+    fn a_body_that_ends_too_soon_is_an_error() -> Result<()> {
+        for bytes in [
+            &b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhi"[..],
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n",
+            b"HTTP/1.1 200 OK\r\nContent-",
+        ] {
+            assert!(saying(bytes)?.answer().is_err(), "{}", answer::lossy(bytes));
+        }
+        Ok(())
+    }
+
+    #[m0_spec::row(H41)]
+    #[test]
+    fn a_server_that_never_answers_is_a_time_out_with_its_name() -> Result<()> {
+        let mut peer = scripted(|mut socket| {
+            let mut rest = Vec::new();
+            socket
+                .read_to_end(&mut rest)
+                .expect("until the peer leaves");
+        })?;
+        let failure = peer
+            .answer_within(Duration::from_millis(30))
+            .expect_err("no answer");
+        assert!(
+            failure.to_string().contains("no an answer's head within"),
+            "{failure}"
+        );
+        assert!(peer.is_open_and_silent(Duration::from_millis(5))?);
+        Ok(())
+    }
+
+    #[m0_spec::row(H41)]
+    #[test]
+    fn a_reset_and_a_fin_are_told_apart() -> Result<()> {
+        let mut peer = scripted(|mut socket| {
+            // Not before the peer stands: a reset during its connect is an error of the connect.
+            socket.read_exact(&mut [0]).expect("a byte");
+            SockRef::from(&socket)
+                .set_linger(Some(Duration::ZERO))
+                .expect("linger");
+        })?;
+        peer.send("x")?;
+        assert_eq!(peer.closed(PATIENCE)?, Closing::Reset);
+        assert_eq!(saying(b"")?.closed(PATIENCE)?, Closing::Fin);
+        assert!(
+            saying(b"x")?.closed(PATIENCE).is_err(),
+            "a byte is not an end"
+        );
+        assert_eq!(saying(b"xyz")?.drained(PATIENCE)?, (3, Closing::Fin));
+        Ok(())
+    }
+
+    #[m0_spec::row(H41)]
+    #[test]
+    fn our_own_reset_reaches_the_server() -> Result<()> {
+        let (tell, told) = std::sync::mpsc::channel();
+        let peer = scripted(move |mut socket| {
+            let seen = socket.read(&mut [0; 8]).expect_err("a reset is an error");
+            tell.send(seen.kind()).expect("the test waits");
+        })?;
+        peer.reset()?;
+        assert_eq!(told.recv_timeout(PATIENCE)?, ErrorKind::ConnectionReset);
+        Ok(())
+    }
+
+    #[m0_spec::row(H41)]
+    #[test]
+    fn stuffing_stops_where_the_reader_does() -> Result<()> {
+        let (done, wait) = std::sync::mpsc::channel::<()>();
+        let mut peer = scripted(move |socket| {
+            let _held_unread = socket;
+            wait.recv().expect("the test ends");
+        })?;
+        let sent = peer.stuff(b'x', 64 << 20, Duration::from_millis(100))?;
+        assert!(sent > 0 && sent < 64 << 20, "{sent}");
+        done.send(())?;
+        Ok(())
+    }
+}

@@ -1,0 +1,34 @@
+//! The suites, one file each, and the list of all their phases.
+//!
+//! Owns the order of the list, in which phases are shown. Knows nothing of what they do.
+//! Invariant: every suite is in the list.
+
+use crate::phase::Phase;
+
+pub mod accept;
+pub mod beat;
+pub mod drain;
+pub mod http;
+pub mod output;
+pub mod producer;
+pub mod refuse;
+pub mod replay;
+pub mod respawn;
+pub mod supervise;
+
+/// Every phase of every suite.
+pub fn all() -> Vec<Phase> {
+    [
+        beat::PHASES,
+        drain::PHASES,
+        accept::PHASES,
+        respawn::PHASES,
+        refuse::PHASES,
+        supervise::PHASES,
+        producer::PHASES,
+        replay::PHASES,
+        output::PHASES,
+        http::PHASES,
+    ]
+    .concat()
+}
