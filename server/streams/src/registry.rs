@@ -53,6 +53,31 @@ pub enum Delivered {
 }
 
 /// The worker's streams and its place in the frame log.
+///
+/// ```
+/// use m0_framelog::{FrameLog, plan, sync};
+/// use m0_streams::{Delivered, Fate, Frame, Registry, Wrote};
+///
+/// let ids = sync::AtomicU64::new(0);
+/// let words = sync::words(m0_framelog::words_needed(4096));
+/// let log = FrameLog::format(&words, &ids, 0x5eed);
+/// let mut registry = Registry::new(log, 1_000, 262_144);
+///
+/// let key = registry.insert(plan(None, log), false, 0).expect("room for one");
+/// let mut socket = Vec::new();
+/// let mut write = |bytes: &[u8]| {
+///     socket.extend_from_slice(bytes);
+///     Wrote::Bytes(bytes.len())
+/// };
+/// assert_eq!(registry.pump(key, 0, &mut write), Fate::Clear);
+///
+/// let id = log.append(1, |id, text| Frame::new(Some(id), text).data("hello").finish())?;
+/// let mut changes = Vec::new();
+/// let delivered = registry.deliver_next(0, &mut changes, |_, bytes| write(bytes));
+/// assert_eq!(delivered, Delivered::Frame(id));
+/// assert_eq!(socket, b"18\r\nid: 5eed-1\ndata: hello\n\n\r\n");
+/// # Ok::<(), m0_framelog::AppendError>(())
+/// ```
 pub struct Registry<'a> {
     log: FrameLog<'a>,
     /// Stands at the frame that the worker delivers next.

@@ -373,14 +373,12 @@ fn trim(mut value: &[u8]) -> &[u8] {
 
 /// The first control character, if any. CR and LF never get here.
 fn control_in(bytes: &[u8]) -> Option<Fault> {
-    // A count without an early way out, so that the compiler can look at many bytes at once.
+    // A fold without an early way out, so that the compiler can look at many bytes at once.
     let is_control = |byte: u8| (byte < 0x20 && byte != b'\t') || byte == 0x7f;
-    if bytes
+    let any = bytes
         .iter()
-        .map(|&byte| usize::from(is_control(byte)))
-        .sum::<usize>()
-        == 0
-    {
+        .fold(0_u8, |any, &byte| any | u8::from(is_control(byte)));
+    if any == 0 {
         return None;
     }
     let first = bytes.iter().find(|&&byte| is_control(byte));
