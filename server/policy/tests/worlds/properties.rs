@@ -21,8 +21,10 @@ const MOVES: usize = 100;
 proptest! {
     #![proptest_config(cases(500))]
 
-    #[row(D2, D3, D5, D9, D10, D12, D13, D14, D16, D18, D20, D26, D28, D29, D30, D31, D32, D33)]
-    #[row(D35, D36, D37, D38, D39, D44, D45, D46, D47)]
+    #[row(
+        D2, D3, D5, D9, D10, D12, D13, D14, D15, D16, D18, D20, D26, D28, D29, D30, D31, D32, D33,
+        D35, D36, D37, D38, D39, D44, D45, D46, D47
+    )]
     #[test]
     fn no_story_breaks_a_rule(script in scripts(MOVES)) {
         World::after(&script);
