@@ -69,6 +69,8 @@ pub(crate) enum Takeover {
 pub(crate) struct Conn {
     socket: AsyncFd<Socket>,
     peer: Peer,
+    /// Came while its worker drains.
+    late: bool,
     share: Share<'static>,
     scanner: RefCell<Scanner>,
     eof: Cell<bool>,
@@ -79,6 +81,8 @@ pub(crate) struct Conn {
     held: RefCell<Option<(Held, Option<Box<Entry>>)>>,
     progress: Cell<Progress>,
     blocked: Cell<bool>,
+    /// Unacknowledged bytes when the socket was last looked at while blocked.
+    queued: Cell<usize>,
     shut: Cell<bool>,
     fate: Cell<Fate>,
     discarded: Cell<usize>,
@@ -93,6 +97,7 @@ impl Conn {
         peer: Peer,
         scanner: Scanner,
         share: Share<'static>,
+        late: bool,
     ) -> io::Result<Self> {
         let now = monotonic_ms();
         #[expect(
@@ -103,6 +108,7 @@ impl Conn {
         let conn = Conn {
             socket,
             peer,
+            late,
             share,
             scanner: RefCell::new(scanner),
             eof: Cell::new(false),
@@ -113,6 +119,7 @@ impl Conn {
             held: RefCell::new(None),
             progress: Cell::new(Progress::new(now)),
             blocked: Cell::new(false),
+            queued: Cell::new(0),
             shut: Cell::new(false),
             fate: Cell::new(Fate::Clear),
             discarded: Cell::new(0),
@@ -121,6 +128,10 @@ impl Conn {
         };
         share.opened();
         Ok(conn)
+    }
+
+    pub(crate) fn is_late(&self) -> bool {
+        self.late
     }
 
     pub(crate) fn peer(&self) -> &Peer {
@@ -144,8 +155,13 @@ impl Conn {
                 scanner.consume(given);
                 return Poll::Ready(Ok(()));
             }
-            if self.eof.get() || self.refusal.get().is_some() {
-                return Poll::Ready(Ok(()));
+            match self.refusal.get() {
+                // The driver answers in the middle of the body: an end here would have the application
+                // answer first.
+                Some(refusal) if refusal.place == Place::Body => return Poll::Pending,
+                Some(_) => return Poll::Ready(Ok(())),
+                None if self.eof.get() => return Poll::Ready(Ok(())),
+                None => {}
             }
             let read = SCRATCH.with_borrow_mut(|scratch| {
                 let limit = scratch.len().min(room);
@@ -261,8 +277,29 @@ impl Conn {
 
     fn note_blocked(&self) {
         if !self.blocked.replace(true) {
+            self.queued.set(self.queue_bytes());
             self.note(|progress| progress.wrote(0, true, monotonic_ms()));
         }
+    }
+
+    /// Bytes that the peer has not acknowledged; as many as can be where that cannot be told.
+    fn queue_bytes(&self) -> usize {
+        sockets::unacknowledged_bytes(self.socket.get_ref()).unwrap_or(usize::MAX)
+    }
+
+    /// Whether the peer has taken bytes since the last look although the socket still takes none: the
+    /// kernel calls a socket writable again only when a third of its buffer is free, and a peer that
+    /// reads steadily must not be cut for that. If so, its time starts anew.
+    pub(crate) fn has_drained_a_little(&self) -> bool {
+        if !self.blocked.get() {
+            return false;
+        }
+        let before = self.queued.replace(self.queue_bytes());
+        let drained = self.queued.get() < before;
+        if drained {
+            self.note(|progress| progress.wrote(1, true, monotonic_ms()));
+        }
+        drained
     }
 
     fn note_sent(&self, bytes: usize) {

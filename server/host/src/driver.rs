@@ -26,10 +26,10 @@ use crate::worker::Worker;
 /// Most bytes that are read and dropped from a peer that was refused.
 const LINGER_BYTES: usize = 256 * 1024;
 
-/// Why the engine's part ended.
+/// Why the engine's part ended, and how far the answer was then: dropping the engine ends it.
 enum Outcome {
-    Ended(EngineEnd),
-    Interrupted(Interruption),
+    Ended(EngineEnd, Response),
+    Interrupted(Interruption, Response),
     TakenOver,
     /// The drain found nothing asked and nothing being answered.
     Idle,
@@ -39,18 +39,18 @@ enum Outcome {
 pub(crate) async fn drive<S: Handle>(conn: Rc<Conn>, handler: S, worker: Rc<Worker>) {
     let outcome = engine_part(&conn, handler, &worker).await;
     match outcome {
-        Outcome::Ended(end) => {
+        Outcome::Ended(end, response) => {
             if let Some(refusal) = conn.refusal() {
                 tell_refusal(&conn, refusal.status, refusal.reason);
                 last_words(&conn, &worker, refusal.status, refusal.reason, &[]).await;
-            } else if end == EngineEnd::Broken && conn.response() != Response::None {
+            } else if end == EngineEnd::Broken && response != Response::None {
                 // A cut answer must not look whole.
                 conn.reset_on_close();
             } else if conn.owes_input() {
                 linger(&conn, &worker).await;
             }
         }
-        Outcome::Interrupted(why) => interrupted(&conn, &worker, why).await,
+        Outcome::Interrupted(why, response) => interrupted(&conn, &worker, why, response).await,
         Outcome::TakenOver => hold(&conn, &worker).await,
         Outcome::Idle => conn.shutdown(),
     }
@@ -63,18 +63,29 @@ async fn engine_part<S: Handle>(conn: &Rc<Conn>, handler: S, worker: &Rc<Worker>
     poll_fn(|cx: &mut Context<'_>| {
         conn.register(cx);
         if let Some(why) = conn.take_interruption() {
-            return Poll::Ready(Outcome::Interrupted(why));
+            return Poll::Ready(Outcome::Interrupted(why, conn.response()));
         }
-        if worker.draining() && !told_last {
+        let mut polled = engine.poll(cx);
+        // Told only when nothing waits to be read: an engine that is told drops what it has not read. A
+        // late comer is told by its answer instead, for it may not have asked yet.
+        if polled.is_pending()
+            && worker.draining()
+            && !told_last
+            && !conn.is_late()
+            && !conn.has_input()
+        {
             told_last = true;
             engine.last_request();
+            polled = engine.poll(cx);
         }
-        let polled = engine.poll(cx);
+        if let Some(why) = conn.take_interruption() {
+            return Poll::Ready(Outcome::Interrupted(why, conn.response()));
+        }
         if conn.taken_over() {
             return Poll::Ready(Outcome::TakenOver);
         }
         if let Poll::Ready(end) = polled {
-            return Poll::Ready(Outcome::Ended(end));
+            return Poll::Ready(Outcome::Ended(end, conn.response()));
         }
         // The poll above has read what had come: nothing asked now means that nothing was asked in time.
         if told_last && conn.is_idle() {
@@ -86,8 +97,8 @@ async fn engine_part<S: Handle>(conn: &Rc<Conn>, handler: S, worker: &Rc<Worker>
 }
 
 /// The connection cannot go on: the last words where they can still be understood, else a cut.
-async fn interrupted(conn: &Rc<Conn>, worker: &Worker, why: Interruption) {
-    let answerable = conn.response() != Response::Ready;
+async fn interrupted(conn: &Rc<Conn>, worker: &Worker, why: Interruption, response: Response) {
+    let answerable = response != Response::Ready;
     match why {
         Interruption::Refused(refusal) => {
             tell_refusal(conn, refusal.status, refusal.reason);
@@ -102,7 +113,7 @@ async fn interrupted(conn: &Rc<Conn>, worker: &Worker, why: Interruption) {
                 tell_cut(conn, Level::Info, expired.why);
                 last_words(conn, worker, status, expired.why, &[]).await;
             }
-            None if conn.response() == Response::None => conn.shutdown(),
+            None if response == Response::None => conn.shutdown(),
             _ => {
                 tell_cut(conn, Level::Warn, expired.why);
                 conn.reset_on_close();
@@ -240,7 +251,8 @@ pub(crate) fn refuse(worker: &Rc<Worker>, socket: Socket, peer: Peer) {
         return;
     };
     // A loop that cannot watch the connection closes it: the same answer, less politely.
-    if let Ok(conn) = Conn::new(socket, peer, Scanner::new(worker.limits()), worker.share()) {
+    let scanner = Scanner::new(worker.limits());
+    if let Ok(conn) = Conn::new(socket, peer, scanner, worker.share(), true) {
         let worker = Rc::clone(worker);
         tokio::task::spawn_local(async move {
             let conn = Rc::new(conn);
@@ -262,7 +274,9 @@ pub(crate) fn refuse(worker: &Rc<Worker>, socket: Socket, peer: Peer) {
 pub(crate) fn sweep(worker: &Worker) {
     let now = monotonic_ms();
     worker.each_conn(|conn| {
-        if let Some(expired) = conn.expired(worker.deadlines(), now) {
+        if let Some(expired) = conn.expired(worker.deadlines(), now)
+            && !conn.has_drained_a_little()
+        {
             conn.interrupt(Interruption::Expired(expired));
         }
     });

@@ -274,7 +274,8 @@ where
     Handler<S>: Handle,
     S: Clone + 'static,
 {
-    let conn = match Conn::new(socket, peer, Scanner::new(worker.limits()), worker.share()) {
+    let scanner = Scanner::new(worker.limits());
+    let conn = match Conn::new(socket, peer, scanner, worker.share(), worker.draining()) {
         Ok(conn) => Rc::new(conn),
         Err(error) => {
             // The loop's own epoll has no room: the connection is closed, and that is said.
@@ -291,8 +292,9 @@ where
     tokio::task::spawn_local(async move {
         let handler = Handler::new(service, Rc::clone(&conn), Rc::clone(&worker));
         driver::drive(Rc::clone(&conn), handler, Rc::clone(&worker)).await;
+        let late = conn.is_late();
         drop(conn);
-        worker.leave(key);
+        worker.leave(key, late);
     });
 }
 

@@ -274,9 +274,8 @@ impl<'a> Supervisor<'a> {
     fn fork(&mut self, slot: usize) -> Performed {
         match fork() {
             Ok(Forked::Child) => {
-                if !bound_to(self.own) {
-                    process::exit_now(0);
-                }
+                // Where the system refuses a death signal, the pipe alone tells of the supervisor's end.
+                let _ = process::die_with(self.own, Signal::SIGKILL);
                 Performed::Child { slot }
             }
             Ok(Forked::Parent(pid)) => self.take(Event::Forked {
@@ -370,14 +369,6 @@ impl<'a> Supervisor<'a> {
         };
         log::event(Level::Info, "journal", fields);
     }
-}
-
-/// Ties this worker's life to its supervisor's; false when that one is gone already.
-fn bound_to(supervisor: Pid) -> bool {
-    // Where there is no death signal the pipe alone tells.
-    let _ = process::set_death_signal(Some(Signal::SIGKILL));
-    // The supervisor may have died before the line above: then nothing would ever tell.
-    process::parent_pid() == supervisor
 }
 
 fn policy_config(settings: &Settings) -> io::Result<m0_policy::Config> {

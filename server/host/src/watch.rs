@@ -10,6 +10,7 @@
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::sync::atomic::{Ordering, fence};
 use std::time::Duration;
 
 use m0_page::{Share, Verdict};
@@ -122,7 +123,7 @@ impl Watch {
             if self.watched.link.serves() && !self.listening && !self.draining {
                 self.listen();
             }
-            if (heard.connection || heard.nudged) && self.listening && !self.draining {
+            if (heard.connection || heard.nudged) && self.listening {
                 self.share.woke();
                 self.look();
             }
@@ -144,7 +145,7 @@ impl Watch {
         let mut force = false;
         let mut taken = false;
         let mut deferred = 0;
-        while !self.draining && self.connection_waits() {
+        while self.connection_waits() {
             if self.watched.shares
                 && !force
                 && let Verdict::Defer { to } = self.watched.bus.page.verdict(self.watched.slot)
@@ -191,7 +192,11 @@ impl Watch {
     /// burst that nobody else was awake for would stay where it landed.
     fn most_deferrals(&self, to: usize) -> u32 {
         let least = self.watched.bus.page.share(to).held();
-        if self.share.held() > least + least / 8 + 2 { 4 } else { 1 }
+        if self.share.held() > least + least / 8 + 2 {
+            4
+        } else {
+            1
+        }
     }
 
     /// Leaves the connection to a sibling that holds less, for a while.
@@ -215,7 +220,7 @@ impl Watch {
         let end = std::time::Instant::now() + bound;
         loop {
             let left = end.saturating_duration_since(std::time::Instant::now());
-            if left.is_zero() || self.draining || self.wait(false, Some(left)).nudged {
+            if left.is_zero() || self.wait(false, Some(left)).nudged {
                 return;
             }
         }
@@ -234,12 +239,6 @@ impl Watch {
                     self.share.mark_busy(false);
                 }
                 return self.watched.link.looked();
-            }
-            if self.draining {
-                return Looked {
-                    end: End::Empty,
-                    took: false,
-                };
             }
             if bound.take().is_some() {
                 self.share.mark_busy(true);
@@ -339,9 +338,19 @@ impl Watch {
         let end = monotonic_ms() + bound_ms + STUCK_MARGIN_MS;
         self.end_at_ms = Some(self.end_at_ms.map_or(end, |before| before.min(end)));
         self.draining = true;
-        if self.listening {
+        self.share.draining();
+        // Two that drain at once must not each leave the listener to the other: whoever reads second, in
+        // the one order that this fence makes, sees the other's word.
+        fence(Ordering::SeqCst);
+        let sibling_serves = self
+            .watched
+            .bus
+            .page
+            .live()
+            .any(|slot| slot != self.watched.slot);
+        if self.listening && sibling_serves {
             self.listening = false;
-            // The loop takes what is queued; then nobody here looks at the listener any more.
+            // The loop takes what is queued; whoever comes later is a sibling's.
             let _ = self.all.remove(&self.watched.listener);
         }
         self.watched.link.order(orders);

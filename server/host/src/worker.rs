@@ -16,7 +16,7 @@ use socket2::Socket;
 use tokio::sync::Notify;
 
 use crate::app::HostContext;
-use crate::conn::{Conn, Interruption};
+use crate::conn::{Conn, Interruption, Response};
 use crate::fanout::Fanout;
 use crate::log;
 use crate::settings::{Level, Settings};
@@ -31,6 +31,7 @@ pub(crate) struct Worker {
     deadlines: Deadlines,
     limits: Limits,
     conns: RefCell<Slab<Weak<Conn>>>,
+    early: Cell<usize>,
     gone: Notify,
     cutting: Cell<bool>,
     starved: Cell<bool>,
@@ -78,6 +79,7 @@ impl Worker {
             deadlines,
             limits,
             conns: RefCell::new(Slab::new()),
+            early: Cell::new(0),
             gone: Notify::new(),
             cutting: Cell::new(false),
             starved: Cell::new(false),
@@ -171,26 +173,43 @@ impl Worker {
 
     /// Remembers a connection until the key is given back.
     pub(crate) fn enter(&self, conn: &Rc<Conn>) -> usize {
+        if !conn.is_late() {
+            self.early.set(self.early.get() + 1);
+        }
         self.conns.borrow_mut().insert(Rc::downgrade(conn))
     }
 
     /// The connection of this key is closed.
-    pub(crate) fn leave(&self, key: usize) {
-        let mut conns = self.conns.borrow_mut();
-        conns.remove(key);
-        if conns.is_empty() {
+    pub(crate) fn leave(&self, key: usize, late: bool) {
+        if !late {
+            self.early.set(self.early.get() - 1);
+        }
+        self.conns.borrow_mut().remove(key);
+        if self.draining() {
             self.gone.notify_one();
         }
     }
 
-    /// Connections that are open.
-    pub(crate) fn open(&self) -> usize {
-        self.conns.borrow().len()
+    /// Connections that are open and came before the drain.
+    pub(crate) fn open_early(&self) -> usize {
+        self.early.get()
     }
 
-    /// Waits until no connection is open.
-    pub(crate) async fn all_gone(&self) {
-        while self.open() > 0 {
+    /// Waits until no connection is open that came before the drain.
+    pub(crate) async fn early_gone(&self) {
+        while self.open_early() > 0 {
+            self.gone.notified().await;
+        }
+    }
+
+    /// Waits until no request is being answered.
+    pub(crate) async fn nobody_answered(&self) {
+        loop {
+            let mut answering = false;
+            self.each_conn(|conn| answering |= conn.response() != Response::None);
+            if !answering {
+                return;
+            }
             self.gone.notified().await;
         }
     }

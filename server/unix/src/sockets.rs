@@ -207,6 +207,20 @@ pub fn accept_error(error: &io::Error) -> AcceptError {
     }
 }
 
+/// Bytes sent on a TCP connection that its peer has not acknowledged (`SIOCOUTQ`, `tcp(7)`).
+///
+/// # Errors
+/// `EINVAL` on a listener; `EOPNOTSUPP` or `ENOTTY` where the system has no such request.
+pub fn unacknowledged_bytes(socket: impl AsFd) -> io::Result<usize> {
+    use std::os::fd::AsRawFd;
+    nix::ioctl_read_bad!(queued, nix::libc::TIOCOUTQ, nix::libc::c_int);
+    let mut bytes: nix::libc::c_int = 0;
+    // SAFETY: the descriptor is open, because it is borrowed here; the request writes one int to the address, which
+    // is that of a live local variable of just that type.
+    unsafe { queued(socket.as_fd().as_raw_fd(), &raw mut bytes) }?;
+    Ok(usize::try_from(bytes).unwrap_or(0))
+}
+
 /// Sends small writes at once (`TCP_NODELAY`, `tcp(7)`).
 ///
 /// # Errors

@@ -15,11 +15,14 @@ use tokio::time::timeout_at;
 use super::SWEEP;
 use crate::accept;
 use crate::conn::Conn;
-use crate::link::{Link, ORPHAN};
+use crate::link::{FORCE, LOOK, Link, ORPHAN};
 use crate::log;
 use crate::producer::{Joined, ProducerThread};
 use crate::settings::Level;
 use crate::worker::Worker;
+
+/// How long an answer to a late comer may take once everything else is done.
+const LATE_GRACE: Duration = Duration::from_millis(100);
 
 /// The drain's bound once the supervisor is gone.
 const ORPHAN_DRAIN: Duration = Duration::from_millis(400);
@@ -61,22 +64,24 @@ pub(super) async fn drain(
     // Those that were accepted by the kernel before the order are ours to answer.
     accept::look(worker, true, take);
     worker.context().begin_drain();
-    worker.share().draining();
     let told = worker.fanout().tell_drain();
     worker.each_conn(Conn::wake);
     let mut cut = 0;
-    let all_gone = async {
+    let finished = async {
         tokio::select! {
             biased;
-            () = worker.all_gone() => {}
-            // The supervisor may go while we drain: the rest is then bounded anew by the watch thread.
-            () = hurried(link) => {}
+            () = worker.early_gone() => {}
+            // Until then who comes is answered, with 503 where it wants a stream or asks for readiness.
+            () = late_comers(worker, link, take) => {}
         }
+        // Nobody that came before is left; an answer that is being made for a late comer is let out.
+        let grace = tokio::time::Instant::now() + LATE_GRACE;
+        let _ = timeout_at(grace, worker.nobody_answered()).await;
     };
-    if timeout_at(deadline, all_gone).await.is_err() || worker.open() > 0 {
+    if timeout_at(deadline, finished).await.is_err() || worker.open_early() > 0 {
         cut = worker.cut_all();
         // The drivers close what was cut; each has nothing left to wait for.
-        let _ = timeout_at(tokio::time::Instant::now() + SWEEP, worker.all_gone()).await;
+        let _ = timeout_at(tokio::time::Instant::now() + SWEEP, worker.early_gone()).await;
     }
     Drained {
         began_ms,
@@ -86,9 +91,18 @@ pub(super) async fn drain(
     }
 }
 
-/// Waits for the order that cuts a drain short.
-async fn hurried(link: &Link) {
-    while link.orders().await & ORPHAN == 0 {}
+/// Takes who comes during the drain; returns when the supervisor has gone: the rest is then bounded
+/// anew, by the watch thread.
+async fn late_comers(worker: &Rc<Worker>, link: &Link, take: &dyn Fn(Socket, Peer)) {
+    loop {
+        let orders = link.orders().await;
+        if orders & (LOOK | FORCE) != 0 {
+            link.answer(accept::look(worker, orders & FORCE != 0, take));
+        }
+        if orders & ORPHAN != 0 {
+            return;
+        }
+    }
 }
 
 /// Joins the producer within what is left of the bound; true when it is left behind, by name.
