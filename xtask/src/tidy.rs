@@ -31,6 +31,15 @@ const IMPURE: [&str; 6] = [
     "std::net",
     "std::process",
 ];
+/// Addresses are values; only what opens a socket or asks a resolver is impure.
+const VALUES: [&str; 6] = [
+    "std::net::IpAddr",
+    "std::net::Ipv4Addr",
+    "std::net::Ipv6Addr",
+    "std::net::SocketAddr",
+    "std::net::SocketAddrV4",
+    "std::net::SocketAddrV6",
+];
 /// The one crate with unsafe code.
 const UNSAFE_HOME: &str = "server/unix/";
 /// The one file that names the HTTP engine.
@@ -161,9 +170,15 @@ fn pure(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for file in rust(tree).filter(|file| PURE.iter().any(|home| file.is_under(home))) {
         for path in Tokens::of(file).paths() {
-            let impure = IMPURE.iter().find(|impure| {
-                path.text == **impure || path.text.starts_with(&format!("{impure}::"))
-            });
+            let within = |home: &str| {
+                path.text
+                    .strip_prefix(home)
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
+            };
+            if VALUES.iter().any(|value| within(value)) {
+                continue;
+            }
+            let impure = IMPURE.iter().find(|impure| within(impure));
             if let Some(impure) = impure {
                 findings.push(path.finding(file, format!("a pure crate names {impure}")));
             }

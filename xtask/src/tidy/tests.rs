@@ -56,7 +56,7 @@ fn a_clock_a_file_or_the_environment_in_a_pure_crate() {
     }
     clean(&file(
         "server/wire/src/x.rs",
-        "use std::time::Duration;\n// std::fs\nconst A: &str = \"std::fs\";",
+        "use std::time::Duration;\nuse std::net::Ipv6Addr;\n// std::fs\nconst A: &str = \"std::fs\";",
     ));
 }
 
