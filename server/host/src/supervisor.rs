@@ -89,6 +89,9 @@ struct Supervisor<'a> {
     state: State,
     journal: Journal,
     own: Pid,
+    /// SIGCHLD came and not every wait status has been taken since.
+    reap_due: bool,
+    ready: Vec<u64>,
 }
 
 /// What performing the actions led to.
@@ -125,29 +128,30 @@ impl<'a> Supervisor<'a> {
             state,
             journal,
             own: process::pid(),
+            reap_due: false,
+            ready: Vec::new(),
         })
     }
 
     fn supervise(mut self) -> Role {
-        let mut turn = self.take(Event::Start {
+        let mut event = Event::Start {
             now_ms: monotonic_ms(),
-        });
-        let mut ready = Vec::new();
+        };
         loop {
-            match turn {
+            match self.take(event) {
                 Performed::GoOn => {}
                 Performed::Done(code) => return Role::Done(code),
                 Performed::Child { slot } => return self.become_worker(slot),
             }
-            turn = match self.wait(&mut ready) {
-                Ok(events) => self.take_all(events),
+            event = match self.next_event() {
+                Ok(event) => event,
                 Err(error) => {
                     log::event(
                         Level::Error,
                         "os-refused",
                         json!({ "what": "waiting for events", "message": error.to_string() }),
                     );
-                    Performed::Done(EXIT_OS)
+                    return Role::Done(EXIT_OS);
                 }
             };
         }
@@ -163,74 +167,64 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// Waits for the next events, bounded by the policy's own deadline.
-    fn wait(&mut self, ready: &mut Vec<u64>) -> io::Result<Vec<Event>> {
-        let timeout = self
-            .state
-            .deadline()
-            .map(|at| Duration::from_millis(at.saturating_sub(monotonic_ms())));
-        self.poller.wait(timeout, ready)?;
-        let mut events = Vec::new();
-        for token in &*ready {
-            match *token {
-                SIGNAL => self.read_signals(&mut events)?,
-                REPORT => self.read_reports(&mut events)?,
-                _ => self.stand_in(),
+    /// Waits for the next event. One at a time: a wait status is taken from the kernel only after the
+    /// one before it was acted on, so no pid that the policy still believes alive is free to be reused.
+    fn next_event(&mut self) -> io::Result<Event> {
+        loop {
+            // Ready before dead: a worker that reported and died is not taken for one that never served.
+            if let Some(event) = self.report()? {
+                return Ok(event);
             }
-        }
-        if events.is_empty() {
-            events.push(Event::Tick {
-                now_ms: monotonic_ms(),
-            });
-        }
-        Ok(events)
-    }
-
-    fn read_signals(&self, events: &mut Vec<Event>) -> io::Result<()> {
-        let mut reap = false;
-        while let Some(received) = self.signals.read()? {
-            match received.signal {
-                Signal::SIGCHLD => reap = true,
-                Signal::SIGUSR1 => events.push(Event::JournalRequested),
-                signal => events.push(Event::StopRequested {
-                    signal: signal.number(),
+            if self.reap_due {
+                if let Some(change) = reap::next_change()? {
+                    return Ok(event_of(change, monotonic_ms()));
+                }
+                self.reap_due = false;
+            }
+            match self.signals.read()?.map(|received| received.signal) {
+                None => {}
+                Some(Signal::SIGCHLD) => {
+                    self.reap_due = true;
+                    continue;
+                }
+                Some(Signal::SIGUSR1) => return Ok(Event::JournalRequested),
+                Some(signal) => {
+                    return Ok(Event::StopRequested {
+                        signal: signal.number(),
+                        now_ms: monotonic_ms(),
+                    });
+                }
+            }
+            let timeout = self
+                .state
+                .deadline()
+                .map(|at| Duration::from_millis(at.saturating_sub(monotonic_ms())));
+            self.poller.wait(timeout, &mut self.ready)?;
+            if self.ready.contains(&LISTENER) {
+                self.stand_in();
+            }
+            if self.ready.is_empty() {
+                return Ok(Event::Tick {
                     now_ms: monotonic_ms(),
-                }),
+                });
             }
         }
-        // Ready before dead: a worker that reported and died is not taken for one that never served.
-        if reap {
-            self.read_reports(events)?;
-            while let Some(change) = reap::next_change()? {
-                events.push(event_of(change, monotonic_ms()));
-            }
-        }
-        Ok(())
     }
 
-    fn read_reports(&self, events: &mut Vec<Event>) -> io::Result<()> {
+    /// The next worker that says that it serves.
+    fn report(&self) -> io::Result<Option<Event>> {
         while let ByteRead::Byte(slot) = read_byte(&self.ties.report.0)? {
             let slot = usize::from(slot);
             if slot < self.settings.workers {
                 // The page names the pid: it was written before the report.
                 let pid = self.bus.page.share(slot).pid();
-                events.push(Event::Ready {
+                return Ok(Some(Event::Ready {
                     pid,
                     now_ms: monotonic_ms(),
-                });
+                }));
             }
         }
-        Ok(())
-    }
-
-    fn take_all(&mut self, events: Vec<Event>) -> Performed {
-        for event in events {
-            match self.take(event) {
-                Performed::GoOn => {}
-                ended => return ended,
-            }
-        }
-        Performed::GoOn
+        Ok(None)
     }
 
     /// One event through the policy, and its actions in order. A fork's own event is taken as it comes.
