@@ -1,17 +1,10 @@
-//! The atomics and the waiting of this crate: the standard library's, or loom's in the models.
+//! The atomics and the waiting of this crate: the page's (the standard library's, or modelled ones in
+//! the loom models) and a wait that is the model's own there.
 //!
 //! Nothing else in the crate names an atomic type or puts a thread to sleep, so a model explores
 //! the product's own code.
 
-#[cfg(loom)]
-pub use loom::sync::atomic::{AtomicU64, Ordering, fence};
-#[cfg(not(loom))]
-pub use std::sync::atomic::{AtomicU64, Ordering, fence};
-
-/// `count` zeroed words in private memory: for tests, models, examples and a host of one process.
-pub fn words(count: usize) -> Vec<AtomicU64> {
-    (0..count).map(|_| AtomicU64::new(0)).collect()
-}
+pub use m0_page::sync::{AtomicU64, Ordering, fence, words};
 
 /// Waits a little for another thread or process, more with each `attempt` (0, 1, 2...). `false` when
 /// the bound is reached and the caller has to give up: after about 50 ms.

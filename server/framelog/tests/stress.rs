@@ -3,10 +3,13 @@
 #![cfg(not(loom))]
 
 use std::thread;
+use std::time::{Duration, Instant};
 
 use m0_framelog::{AppendError, FrameLog, Next, Reader, sync, words_needed};
 
 const FRAMES_EACH: u64 = 20_000;
+/// No thread waits for another for longer.
+const BOUND: Duration = Duration::from_mins(1);
 
 /// A frame that says of every byte which frame it belongs to.
 fn write(seq: u64, frame: &mut Vec<u8>) {
@@ -24,6 +27,7 @@ fn check(seq: u64, frame: &[u8]) {
 fn read_to(mut reader: Reader<'_>, last: u64) -> (u64, u64) {
     let mut out = Vec::new();
     let (mut read, mut missed_in_all) = (0, 0);
+    let deadline = Instant::now() + BOUND;
     while reader.position() <= last {
         let expected = reader.position();
         match reader.next(&mut out) {
@@ -37,7 +41,10 @@ fn read_to(mut reader: Reader<'_>, last: u64) -> (u64, u64) {
                 assert_eq!(resumed_at.seq, expected + missed);
                 missed_in_all += missed;
             }
-            Next::Empty => thread::yield_now(),
+            Next::Empty => {
+                assert!(Instant::now() < deadline, "frame {expected} never came");
+                thread::yield_now();
+            }
         }
     }
     (read, missed_in_all)
@@ -54,12 +61,15 @@ fn run(capacity: usize) -> [(u64, u64); 2] {
         let appenders = [1, 2, 3, 4].map(|pid| {
             scope.spawn(move || {
                 let mut before = 0;
+                let deadline = Instant::now() + BOUND;
                 for _ in 0..FRAMES_EACH {
                     let id = loop {
                         match log.append(pid, |id, frame| write(id.seq, frame)) {
                             Ok(id) => break id,
                             // The machine is loaded, and the holder has not run for 50 ms.
-                            Err(AppendError::Busy { .. }) => {}
+                            Err(AppendError::Busy { holder }) => {
+                                assert!(Instant::now() < deadline, "{holder} keeps the lock");
+                            }
                             Err(error) => panic!("{error}"),
                         }
                     };

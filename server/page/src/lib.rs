@@ -26,6 +26,8 @@
 mod attach;
 mod counters;
 mod layout;
+#[cfg(loom)]
+mod modelled;
 mod producer;
 mod share;
 mod snapshot;

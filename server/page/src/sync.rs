@@ -1,11 +1,14 @@
-//! The atomics of this crate: the standard library's, or loom's when the models run.
+//! The atomics of the page and of the frame log: the standard library's, or modelled ones when the
+//! loom models run.
 //!
-//! Nothing else in the crate names an atomic type, so a model explores the product's own code.
+//! Nothing else in the two crates names an atomic type, so a model explores the product's own code.
 
 #[cfg(loom)]
-pub use loom::sync::atomic::{AtomicU64, Ordering};
+pub use crate::modelled::AtomicU64;
+#[cfg(loom)]
+pub use loom::sync::atomic::{Ordering, fence};
 #[cfg(not(loom))]
-pub use std::sync::atomic::{AtomicU64, Ordering};
+pub use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 /// `count` zeroed words in private memory: for tests, models, examples and a host of one process.
 pub fn words(count: usize) -> Vec<AtomicU64> {

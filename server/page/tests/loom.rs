@@ -26,10 +26,21 @@ fn page(held: &[u64]) -> Page<'static> {
     page
 }
 
+/// Explores `model`, and fails when there was next to nothing to explore: then loom saw no race, and
+/// the model shows nothing.
 fn explore(model: impl Fn() + Send + Sync + 'static) {
+    let executions = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let counted = executions.clone();
     let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(4);
-    builder.check(model);
+    builder.preemption_bound = Some(3);
+    builder.max_branches = 10_000;
+    builder.check(move || {
+        counted.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        model();
+    });
+    let executions = executions.load(std::sync::atomic::Ordering::Relaxed);
+    println!("{executions} executions");
+    assert!(executions >= 20, "only {executions} executions");
 }
 
 #[m0_spec::row(F27, F15)]
