@@ -91,9 +91,11 @@ impl Repository {
         Ok(dir)
     }
 
-    /// cargo, started at the root.
+    /// cargo, started at the root, building where `target` says.
     pub(crate) fn cargo(&self) -> Command {
-        cargo(&self.root)
+        let mut command = cargo(&self.root);
+        command.env("CARGO_TARGET_DIR", &self.target);
+        command
     }
 }
 

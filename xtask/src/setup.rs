@@ -49,6 +49,8 @@ pub(crate) fn run(repository: &Repository, dry_run: bool) -> Result<()> {
         let status = repository
             .cargo()
             .args(["install", "--locked", &crate_name])
+            // What is built for a tool is nothing of the repository's.
+            .env_remove("CARGO_TARGET_DIR")
             .status();
         let status = status.with_context(|| format!("cannot install {crate_name}"))?;
         ensure!(status.success(), "cargo install {crate_name} failed");

@@ -27,10 +27,11 @@ pub(crate) fn run(run: &Run<'_>, results: &mut Results) -> Result<()> {
     } else {
         "default"
     };
+    // nextest keeps its store under the root, wherever cargo builds.
     let report = run
         .repository
-        .target
-        .join("nextest")
+        .root
+        .join("target/nextest")
         .join(profile)
         .join("junit.xml");
     // A report of an earlier run must not be read as this one's.
@@ -56,9 +57,12 @@ pub(crate) fn run(run: &Run<'_>, results: &mut Results) -> Result<()> {
         .status()
         .context("cannot run cargo nextest")?;
     let Ok(text) = std::fs::read_to_string(&report) else {
-        if !status.success() {
-            results.fault("nextest", "the tests do not build", Kind::Unit);
-        }
+        let what = if status.success() {
+            "it left no report"
+        } else {
+            "the tests do not build"
+        };
+        results.fault("nextest", what, Kind::Unit);
         return Ok(());
     };
     let outcomes = read_report(&text, &run.kinds);

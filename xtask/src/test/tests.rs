@@ -41,7 +41,8 @@ fn small_crate(name: &str, library: &str) -> Repository {
     let configuration = include_str!("../../../.config/nextest.toml");
     write(".config/nextest.toml", configuration);
     let mut repository = Repository::at(&dir).expect("it is a workspace");
-    repository.target = dir.join("target");
+    // Not the default, as with CARGO_TARGET_DIR.
+    repository.target = dir.join("built");
     repository
 }
 
