@@ -10,9 +10,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::events::{Beat, Id, Item, Tape, Taped, consecutive};
+use crate::events::{Beat, Id, Item, consecutive};
 use crate::peer::{Closing, Peer};
 use crate::server::Server;
+use crate::tape::{Tape, Taped};
 
 /// Most streams or connections that are opened in the hope of reaching every worker.
 const MOST: usize = 64;

@@ -1,21 +1,16 @@
-//! Server-sent events as a strict client sees them (WHATWG HTML, 9.2), and a tape that records them.
+//! Server-sent events as a strict client sees them (WHATWG HTML, 9.2).
 //!
-//! Owns the event parser, the beat of host_check, and the thread that records one stream. Knows nothing
-//! of how many streams a phase holds.
+//! Owns the event parser and the beat of host_check. Knows nothing of how many streams a phase holds.
 //! Invariant: a stream's last chunk is [`Item::End`], any other end of the connection is [`Item::Cut`].
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 
 use crate::answer::{Chunk, Framing, Head};
 use crate::peer::{Arrival, Closing, PATIENCE, Peer, request, slot_of};
-use crate::until::until;
 
 /// `EPOCH-SEQ`: the hexadecimal epoch of one life of the host and a decimal sequence number.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -266,159 +261,6 @@ impl EventStream {
     }
 }
 
-/// An item and when it had been read.
-#[derive(Debug, Clone)]
-pub struct Taped {
-    /// The moment of reading.
-    pub at: Instant,
-    /// What came.
-    pub item: Item,
-}
-
-/// Records one stream in a thread of its own until it ends, is cut, or the tape is dropped.
-#[derive(Debug)]
-pub struct Tape {
-    slot: u32,
-    shared: Arc<Mutex<Vec<Taped>>>,
-    stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<Result<()>>>,
-}
-
-impl Tape {
-    /// Opens a stream and records it.
-    pub fn open(to: SocketAddr, last_id: Option<&str>) -> Result<Self> {
-        Self::of(EventStream::open(to, last_id)?)
-    }
-
-    /// Records a stream that is open.
-    pub fn of(mut stream: EventStream) -> Result<Self> {
-        let slot = stream.slot()?;
-        let shared = Arc::new(Mutex::new(Vec::new()));
-        let stop = Arc::new(AtomicBool::new(false));
-        let thread = std::thread::spawn({
-            let (shared, stop) = (Arc::clone(&shared), Arc::clone(&stop));
-            move || {
-                while !stop.load(Ordering::Relaxed) {
-                    let Some(item) = stream.next(Duration::from_millis(50))? else {
-                        continue;
-                    };
-                    let last = matches!(item, Item::End | Item::Cut(_));
-                    let taped = Taped {
-                        at: Instant::now(),
-                        item,
-                    };
-                    shared
-                        .lock()
-                        .unwrap_or_else(PoisonError::into_inner)
-                        .push(taped);
-                    if last {
-                        break;
-                    }
-                }
-                Ok(())
-            }
-        });
-        Ok(Self {
-            slot,
-            shared,
-            stop,
-            thread: Some(thread),
-        })
-    }
-
-    /// The slot of the worker that holds the stream.
-    pub fn slot(&self) -> u32 {
-        self.slot
-    }
-
-    /// Everything so far.
-    pub fn items(&self) -> Vec<Taped> {
-        self.shared
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
-    }
-
-    /// Every beat so far. An ill-formed beat is an error.
-    pub fn beats(&self) -> Result<Vec<Beat>> {
-        let mut beats = Vec::new();
-        for taped in self.items() {
-            if let Item::Event(event) = &taped.item {
-                beats.extend(Beat::of(taped.at, event)?);
-            }
-        }
-        Ok(beats)
-    }
-
-    /// Every event with an id so far, in the order of arrival.
-    pub fn ids(&self) -> Result<Vec<Id>> {
-        self.items()
-            .iter()
-            .filter_map(|taped| match &taped.item {
-                Item::Event(Event { id: Some(id), .. }) => Some(Id::parse(id)),
-                _ => None,
-            })
-            .collect()
-    }
-
-    /// How the stream ended, if it has.
-    pub fn end(&self) -> Option<Taped> {
-        self.items()
-            .last()
-            .filter(|taped| matches!(taped.item, Item::End | Item::Cut(_)))
-            .cloned()
-    }
-
-    /// Awaits `count` beats in all.
-    pub fn await_beats(&self, count: usize, bound: Duration) -> Result<Vec<Beat>> {
-        until(
-            &format!("{count} beats on a stream of slot {}", self.slot),
-            bound,
-            || {
-                let beats = self.beats().map_err(|error| format!("{error:#}"))?;
-                if beats.len() >= count {
-                    Ok(beats)
-                } else {
-                    Err(format!("{} beats", beats.len()))
-                }
-            },
-        )
-    }
-
-    /// Awaits the end of the stream, in order or not.
-    pub fn await_end(&self, bound: Duration) -> Result<Taped> {
-        until(
-            &format!("the end of a stream of slot {}", self.slot),
-            bound,
-            || {
-                self.end()
-                    .ok_or_else(|| format!("{} items, no end", self.items().len()))
-            },
-        )
-    }
-
-    /// Stops recording and answers everything, or the error that the recording met.
-    pub fn finish(mut self) -> Result<Vec<Taped>> {
-        self.stop.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            thread
-                .join()
-                .map_err(|_| anyhow::anyhow!("the recorder panicked"))??;
-        }
-        Ok(self.items())
-    }
-}
-
-impl Drop for Tape {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            // The phase has its verdict already; a recorder's error now adds nothing.
-            let _ = thread.join();
-        }
-    }
-}
-
 /// Checks that ids are of one epoch and each the successor of the one before.
 pub fn consecutive(ids: &[Id]) -> Result<()> {
     for pair in ids.windows(2) {
@@ -446,6 +288,7 @@ pub fn consecutive(ids: &[Id]) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tape::Tape;
     use std::io::{Read, Write};
     use std::net::TcpListener;
 

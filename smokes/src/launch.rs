@@ -9,6 +9,7 @@ use std::io::{BufRead, BufReader, PipeReader, pipe};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -48,6 +49,7 @@ pub struct Launch<'run> {
     foreign_lines_allowed: bool,
     address: Option<SocketAddr>,
     adopted: Option<TcpListener>,
+    unix: Option<PathBuf>,
 }
 
 impl<'run> Launch<'run> {
@@ -67,6 +69,7 @@ impl<'run> Launch<'run> {
             foreign_lines_allowed: false,
             address: None,
             adopted: None,
+            unix: None,
         }
     }
 
@@ -96,6 +99,13 @@ impl<'run> Launch<'run> {
     #[must_use]
     pub fn bind(mut self, address: SocketAddr) -> Self {
         self.address = Some(address);
+        self
+    }
+
+    /// Binds a unix socket of this path.
+    #[must_use]
+    pub fn bind_unix(mut self, path: &Path) -> Self {
+        self.unix = Some(path.to_owned());
         self
     }
 
@@ -215,9 +225,11 @@ impl<'run> Launch<'run> {
                 command.env_remove(name);
             }
         }
-        let bind = self
-            .address
-            .map_or_else(|| format!("{own}:0"), |address| address.to_string());
+        let bind = match (&self.unix, self.address) {
+            (Some(path), _) => format!("unix:{}", path.display()),
+            (None, Some(address)) => address.to_string(),
+            (None, None) => format!("{own}:0"),
+        };
         if self.adopted.is_none() {
             command.env("M0_BIND", bind);
         }

@@ -28,6 +28,7 @@ pub mod run;
 pub mod runner;
 pub mod server;
 pub mod suites;
+pub mod tape;
 mod until;
 
 pub use until::{holds, until};

@@ -75,10 +75,17 @@ pub fn run_here(phase: &Phase, run: &Run) -> ExitCode {
             nothing_below()?;
             Ok(witness)
         });
+    // Whatever the verdict: nothing of this phase is left, with a mark or without.
+    let swept = owned::end_below().err().map(|error| format!("{error:#}"));
     let (measures, notes) = run.findings();
     let (failure, witness) = match verdict {
         Ok(witness) => (None, witness.counts().to_vec()),
         Err(error) => (Some(format!("{error:#}")), Vec::new()),
+    };
+    let failure = match (failure, swept) {
+        (None, swept) => swept,
+        (Some(failure), Some(swept)) => Some(format!("{failure}; {swept}")),
+        (failure, None) => failure,
     };
     let outcome = Outcome {
         failure,

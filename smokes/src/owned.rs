@@ -78,6 +78,27 @@ pub fn end_phase(mark: &str) -> anyhow::Result<()> {
     end_all(|| proc::marked(PHASE_MARK, mark))
 }
 
+/// Kills everything below this process. For a process that was made for one phase: all of it is ours, also
+/// what carries no mark.
+pub fn end_below() -> anyhow::Result<()> {
+    end_all(|| proc::descendants(own_pid()))
+}
+
+/// Kills orphans that came to us, with all below them: our children but those that `ours` names.
+pub fn end_adopted(ours: impl Fn(Pid) -> bool) -> anyhow::Result<()> {
+    end_all(|| {
+        let mut found = Vec::new();
+        for child in proc::children(own_pid())
+            .into_iter()
+            .filter(|stat| !ours(stat.pid))
+        {
+            found.extend(proc::descendants(child.pid));
+            found.push(child);
+        }
+        found
+    })
+}
+
 fn end_all(find: impl Fn() -> Vec<Stat>) -> anyhow::Result<()> {
     until(
         "every owned process to be gone",

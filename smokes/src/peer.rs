@@ -1,15 +1,16 @@
 //! A client on a raw socket, which can be rude.
 //!
-//! Owns one TCP connection and the bytes that came but were not taken yet. Never retries and never
+//! Owns one connection, TCP or unix, and the bytes that came but were not taken yet. Never retries and never
 //! reconnects: what happens to the connection is what the phase wants to know.
 //! Invariant: nothing here waits without a bound; a time-out is an error that says what was awaited.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
-use socket2::{Domain, SockRef, Socket, Type};
+use socket2::{Domain, SockAddr, Socket, Type};
 
 use crate::answer::{self, Chunk, Framing, Head};
 
@@ -86,7 +87,7 @@ pub enum Arrival {
 /// One connection.
 #[derive(Debug)]
 pub struct Peer {
-    socket: TcpStream,
+    socket: Socket,
     pending: Vec<u8>,
     /// Bound of each wait that has no bound of its own.
     pub patience: Duration,
@@ -102,6 +103,15 @@ impl Peer {
     pub fn connect_within(to: SocketAddr, bound: Duration) -> Result<Self> {
         let socket = TcpStream::connect_timeout(&to, bound)
             .with_context(|| format!("connect to {to} within {} ms", bound.as_millis()))?;
+        Self::over(socket.into())
+    }
+
+    /// Connects to a unix socket.
+    pub fn connect_unix(path: &Path) -> Result<Self> {
+        let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+        socket
+            .connect_timeout(&SockAddr::unix(path)?, PATIENCE)
+            .with_context(|| format!("connect to {}", path.display()))?;
         Self::over(socket)
     }
 
@@ -113,11 +123,13 @@ impl Peer {
         socket
             .connect_timeout(&to.into(), PATIENCE)
             .context("connect")?;
-        Self::over(socket.into())
+        Self::over(socket)
     }
 
-    fn over(socket: TcpStream) -> Result<Self> {
-        socket.set_nodelay(true)?;
+    fn over(socket: Socket) -> Result<Self> {
+        if socket.domain()? != Domain::UNIX {
+            socket.set_tcp_nodelay(true)?;
+        }
         socket.set_write_timeout(Some(PATIENCE))?;
         Ok(Self {
             socket,
@@ -128,7 +140,10 @@ impl Peer {
 
     /// Our own address, as the server's logs name this peer.
     pub fn local_addr(&self) -> Result<SocketAddr> {
-        Ok(self.socket.local_addr()?)
+        self.socket
+            .local_addr()?
+            .as_socket()
+            .context("no TCP address")
     }
 
     /// Sends bytes as they are.
@@ -175,7 +190,7 @@ impl Peer {
 
     /// Ends the connection with a reset instead of a FIN (`SO_LINGER` of zero, socket(7)).
     pub fn reset(self) -> Result<()> {
-        SockRef::from(&self.socket)
+        self.socket
             .set_linger(Some(Duration::ZERO))
             .context("linger")
     }
@@ -408,6 +423,7 @@ fn is_closed(kind: ErrorKind) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use socket2::SockRef;
     use std::net::TcpListener;
 
     /// A server in a thread that plays `script` on the first connection.

@@ -8,9 +8,9 @@ use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::sync::Mutex;
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -18,6 +18,7 @@ use anyhow::{Context, Result};
 use crate::outcome::{Outcome, log_tails};
 use crate::owned::{self, PHASE_MARK};
 use crate::phase::Phase;
+use crate::proc::Pid;
 use crate::until::until;
 
 /// How to run.
@@ -76,6 +77,35 @@ pub fn run_all(phases: &[Phase], plan: &Plan, watcher: &dyn Watcher) -> Vec<Ran>
     ran
 }
 
+/// The processes of the phases that run. Every other child of ours is an orphan that a phase left.
+#[derive(Debug, Default)]
+struct Crew(Mutex<BTreeSet<Pid>>);
+
+impl Crew {
+    fn pids(&self) -> MutexGuard<'_, BTreeSet<Pid>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts a phase's process, known before anyone can take it for an orphan.
+    fn spawn(&self, command: &mut Command) -> std::io::Result<Child> {
+        let mut pids = self.pids();
+        let child = command.spawn()?;
+        pids.insert(pid_of(&child));
+        Ok(child)
+    }
+
+    /// A phase's process has ended: what it left without a mark came to us and is ended, too.
+    fn dismiss(&self, child: &Child) -> Result<()> {
+        let mut pids = self.pids();
+        pids.remove(&pid_of(child));
+        owned::end_adopted(|pid| pids.contains(&pid))
+    }
+}
+
+fn pid_of(child: &Child) -> Pid {
+    Pid::try_from(child.id()).expect("the kernel's pids fit in 31 bits")
+}
+
 fn run_pool(
     phases: &[Phase],
     plan: &Plan,
@@ -85,12 +115,13 @@ fn run_pool(
 ) -> Vec<Ran> {
     let next = AtomicUsize::new(0);
     let done = Mutex::new(Vec::new());
+    let crew = Crew::default();
     std::thread::scope(|scope| {
         for _ in 0..jobs.min(phases.len()) {
             scope.spawn(|| {
                 while let Some(phase) = phases.get(next.fetch_add(1, Ordering::Relaxed)) {
                     watcher.started(phase);
-                    let ran = run_one(phase, plan, round);
+                    let ran = run_one(phase, plan, round, &crew);
                     watcher.ended(&ran);
                     done.lock().expect("no runner thread panics").push(ran);
                 }
@@ -100,10 +131,10 @@ fn run_pool(
     done.into_inner().expect("no runner thread panics")
 }
 
-fn run_one(phase: &Phase, plan: &Plan, round: usize) -> Ran {
+fn run_one(phase: &Phase, plan: &Plan, round: usize, crew: &Crew) -> Ran {
     let dir = plan.dir.join(format!("{}.{round}", phase.name));
     let start = Instant::now();
-    let outcome = run_process(phase, plan, round, &dir).unwrap_or_else(|error| {
+    let outcome = run_process(phase, plan, round, &dir, crew).unwrap_or_else(|error| {
         Outcome::failed(format!("{error:#}"), start.elapsed().as_secs_f64())
     });
     let tails = if outcome.passed() {
@@ -125,11 +156,18 @@ fn run_one(phase: &Phase, plan: &Plan, round: usize) -> Ran {
     }
 }
 
-fn run_process(phase: &Phase, plan: &Plan, round: usize, dir: &Path) -> Result<Outcome> {
+fn run_process(
+    phase: &Phase,
+    plan: &Plan,
+    round: usize,
+    dir: &Path,
+    crew: &Crew,
+) -> Result<Outcome> {
     std::fs::create_dir_all(dir).with_context(|| format!("make {}", dir.display()))?;
     let mark = format!("{}-{round}", owned::new_mark(0)) + phase.name;
     let log = File::create(dir.join("phase.log"))?;
-    let mut child = Command::new(&plan.helper_bin)
+    let mut command = Command::new(&plan.helper_bin);
+    command
         .arg(if plan.planted {
             "run-planted"
         } else {
@@ -141,8 +179,9 @@ fn run_process(phase: &Phase, plan: &Plan, round: usize, dir: &Path) -> Result<O
         .env(PHASE_MARK, &mark)
         .stdin(Stdio::null())
         .stdout(log.try_clone()?)
-        .stderr(log)
-        .spawn()
+        .stderr(log);
+    let mut child = crew
+        .spawn(&mut command)
         .context("start the phase's process")?;
     let status = until("the phase to end", phase.bound, || match child.try_wait() {
         Ok(Some(status)) => Ok(status),
@@ -155,6 +194,7 @@ fn run_process(phase: &Phase, plan: &Plan, round: usize, dir: &Path) -> Result<O
         None
     };
     owned::end_phase(&mark)?;
+    crew.dismiss(&child)?;
     let status = match status {
         Ok(status) => status,
         Err(error) => anyhow::bail!("{error} (killed: {ended:?})"),

@@ -216,6 +216,23 @@ impl<'run> Server<'run> {
         })
     }
 
+    /// Awaits the worker that fills a slot after `dead` held it, alive and ready.
+    pub fn await_heir(&self, slot: u32, dead: Pid, bound: Duration) -> Result<Pid> {
+        until(&format!("the next worker of slot {slot}"), bound, || {
+            let ready = self.parts.log.events("worker-ready");
+            let pids: Vec<Pid> = ready
+                .iter()
+                .filter(|line| line["slot"] == slot)
+                .filter_map(|line| Pid::try_from(line["pid"].as_i64()?).ok())
+                .collect();
+            pids.iter()
+                .rev()
+                .copied()
+                .find(|&pid| pid != dead && proc::stat(pid).is_some_and(|stat| !stat.is_zombie()))
+                .ok_or_else(|| format!("workers {pids:?} of it so far, {dead} died"))
+        })
+    }
+
     /// Sends a signal to the supervisor alone.
     pub fn signal(&self, signal: Signal) -> Result<()> {
         let pid = self.pid();

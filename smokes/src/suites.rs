@@ -8,12 +8,15 @@ use crate::phase::Phase;
 pub mod accept;
 pub mod beat;
 pub mod drain;
+pub mod endure;
 pub mod http;
+pub mod limits;
 pub mod output;
 pub mod producer;
 pub mod refuse;
 pub mod replay;
 pub mod respawn;
+pub mod signals;
 pub mod supervise;
 
 /// Every phase of every suite.
@@ -21,7 +24,9 @@ pub fn all() -> Vec<Phase> {
     [
         beat::PHASES,
         drain::PHASES,
+        signals::PHASES,
         accept::PHASES,
+        endure::PHASES,
         respawn::PHASES,
         refuse::PHASES,
         supervise::PHASES,
@@ -29,6 +34,7 @@ pub fn all() -> Vec<Phase> {
         replay::PHASES,
         output::PHASES,
         http::PHASES,
+        limits::PHASES,
     ]
     .concat()
 }

@@ -589,6 +589,15 @@ pub const H26: Row = Row { id: "H26", title: "smoke-host drives the server that 
 /// A wrong command line of xtask exits 2 and names the nearest right word.
 pub const H27: Row = Row { id: "H27", title: "A wrong command line of xtask exits 2 and names the nearest right word." };
 
+/// A probe that measured nothing fails and writes no figure.
+pub const H37: Row = Row { id: "H37", title: "A probe that measured nothing fails and writes no figure." };
+
+/// A probe counts every answer and every event once, however their bytes come, and reads the kernel's figures as they are documented.
+pub const H38: Row = Row { id: "H38", title: "A probe counts every answer and every event once, however their bytes come, and reads the kernel's figures as they are documented." };
+
+/// A probe's figure is told with its median, spread, unit, goal, rounds, rows, commit, machine and load.
+pub const H39: Row = Row { id: "H39", title: "A probe's figure is told with its median, spread, unit, goal, rounds, rows, commit, machine and load." };
+
 /// The smokes read answers with a parser of their own that takes nothing RFC 9112 does not allow.
 pub const H40: Row = Row { id: "H40", title: "The smokes read answers with a parser of their own that takes nothing RFC 9112 does not allow." };
 
@@ -1110,6 +1119,9 @@ pub const ALL: &[Row] = &[
     H25,
     H26,
     H27,
+    H37,
+    H38,
+    H39,
     H40,
     H41,
     H42,

@@ -1,4 +1,4 @@
-//! Who takes the next connection, and that somebody does.
+//! Who takes the next connection.
 //!
 //! Knows `/stats` and the slot in each answer; nothing of how the workers agree.
 //! Invariant: connections are held open while a share is judged, since what is open is what is shared.
@@ -7,17 +7,12 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use m0_spec::{E48, E49, E50, E51, E52, E53, E54, E57};
-use nix::sys::signal::Signal;
+use m0_spec::{E48, E49, E50, E51, E52, E55};
 
-use crate::audience::{one_connection_each, visit};
-use crate::ends::{Ending, code};
+use crate::audience::one_connection_each;
 use crate::events::EventStream;
-use crate::load::{Load, Visit};
-use crate::owned;
 use crate::peer::{PATIENCE, Peer, request};
 use crate::phase::{Phase, alone, beside};
-use crate::proc;
 use crate::run::{Run, Witness};
 use crate::server::{Server, sum};
 use crate::until::{holds, until};
@@ -44,36 +39,12 @@ pub const PHASES: &[Phase] = &[
         &[E52],
         none_for_a_blocked_worker,
     ),
-    alone(
-        "accept-while-workers-are-killed",
-        30,
-        &[E53],
-        while_workers_are_killed,
-    ),
-    alone(
-        "accept-while-a-worker-is-stopped",
-        30,
-        &[E53],
-        while_a_worker_is_stopped,
-    ),
-    alone(
-        "accept-while-a-worker-is-starved",
-        30,
-        &[E53, E54],
-        while_a_worker_is_starved,
-    ),
-    beside("accept-out-of-descriptors", 40, &[E54], out_of_descriptors),
-    beside(
-        "accept-clients-gone-before",
-        30,
-        &[E57],
-        clients_gone_before,
-    ),
+    beside("accept-in-bounded-batches", 30, &[E55], in_bounded_batches),
 ];
 
 const NEVER_MS: u64 = 3_600_000;
 
-fn launch(run: &Run, workers: u32) -> crate::launch::Launch<'_> {
+pub(super) fn launch(run: &Run, workers: u32) -> crate::launch::Launch<'_> {
     Server::launch(run)
         .workers(workers)
         .env("M0_HOSTCHECK_PERIOD_MS", NEVER_MS)
@@ -105,7 +76,7 @@ fn ratio(shares: &BTreeMap<u32, usize>) -> f64 {
 }
 
 /// Awaits that the server holds nothing but the connection that asks.
-fn await_empty(server: &Server<'_>) -> Result<()> {
+pub(super) fn await_empty(server: &Server<'_>) -> Result<()> {
     until("no connection held", PATIENCE, || {
         let stats = server.stats().map_err(|error| format!("{error:#}"))?;
         let held = sum(&stats, "held").map_err(|error| format!("{error:#}"))?;
@@ -140,20 +111,17 @@ fn bursts_are_spread(run: &Run) -> Result<Witness> {
     let server = launch(run, 2).start()?;
     let ratios = ratios(run, &server)?;
     let deferrals = counted(&server, "deferrals")?;
+    // A worker whose sibling is not given a processor within its millisecond takes the connection itself:
+    // that is the promise to the client. So a foreign load may spoil a burst, and not most of them; half of
+    // them are held to more than was promised for each.
     run.at_most(
         "largest share over smallest, median",
         ratios[BURSTS / 2],
         "ratio",
-        1.25,
+        1.5,
     )?;
-    // A worker whose sibling is not given a processor within its millisecond takes the connection itself:
-    // that is the promise to the client. So a foreign load may spoil a burst, not most of them.
-    run.at_most(
-        "largest share over smallest, third quarter",
-        ratios[BURSTS * 3 / 4],
-        "ratio",
-        2.0,
-    )?;
+    let spoilt = ratios.iter().filter(|ratio| **ratio > 2.0).count();
+    run.record("bursts beyond 2 to 1", spoilt as f64, "count");
     run.record("deferrals", deferrals as f64, "count");
     server.stop()?;
     Ok(Witness::of("bursts", ratios.len()).and("deferrals", usize::try_from(deferrals)?))
@@ -167,8 +135,8 @@ fn without_sharing(run: &Run) -> Result<Witness> {
         deferrals == 0,
         "{deferrals} deferrals with M0_ACCEPT_SHARE=0"
     );
-    let skewed = ratios.iter().filter(|ratio| **ratio > 1.25).count();
-    run.record("bursts beyond 1.25 to 1", skewed as f64, "count");
+    let skewed = ratios.iter().filter(|ratio| **ratio > 1.5).count();
+    run.record("bursts beyond 1.5 to 1", skewed as f64, "count");
     if skewed * 2 < BURSTS {
         run.note("this kernel did not skew most bursts of the bare race");
     }
@@ -280,282 +248,52 @@ fn none_for_a_blocked_worker(run: &Run) -> Result<Witness> {
     Ok(witness)
 }
 
-/// Longest that a client may wait for its answer while workers come and go.
-const NO_HANG: Duration = Duration::from_secs(1);
-
-/// Fails when a visit that began within the span hung. Answers how many there were and how many were
-/// answered with an error that came at once.
-fn none_hung(run: &Run, what: &str, visits: &[Visit]) -> Result<(usize, usize)> {
-    let worst = visits
-        .iter()
-        .map(|visit| visit.took)
-        .max()
-        .unwrap_or_default();
-    run.within(&format!("longest visit {what}"), worst, NO_HANG)?;
-    let broken = visits.iter().filter(|visit| visit.answer.is_err()).count();
-    Ok((visits.len(), broken))
-}
-
-fn while_workers_are_killed(run: &Run) -> Result<Witness> {
-    let server = launch(run, 2)
-        .env("M0_BACKOFF_MS", 50)
-        .env("M0_CRASH_LIMIT", 100)
-        .start()?;
-    let load = Load::start(server.addr(), 200, Duration::from_secs(5));
-    let mut killed = 0;
-    for slot in [1, 0, 1, 0] {
-        until("a hundred visits more", PATIENCE, {
-            let before = load.visits().len();
-            let load = &load;
-            move || {
-                let more = load.visits().len() - before;
-                holds(more >= 100, || format!("{more} visits"))
-            }
-        })?;
-        let pid = server.pid_of_slot(slot)?;
-        ensure!(owned::send(pid, Signal::SIGKILL), "no worker {pid}");
-        killed += 1;
-        server.await_log("worker-ready", PATIENCE, |line| {
-            line["slot"] == slot && line["pid"].as_i64() != Some(i64::from(pid))
-        })?;
-    }
-    let visits = load.finish();
-    let (all, broken) = none_hung(run, "while workers are killed", &visits)?;
-    // What a worker had accepted dies with it, and is answered by a reset at once.
-    run.at_most(
-        "visits broken by a kill",
-        broken as f64 / f64::from(killed),
-        "per kill",
-        8.0,
-    )?;
-    server.stop()?;
-    Ok(Witness::of("visits", all).and("kills", usize::try_from(killed)?))
-}
-
-fn while_a_worker_is_stopped(run: &Run) -> Result<Witness> {
-    let server = launch(run, 2).start()?;
-    let load = Load::start(server.addr(), 200, Duration::from_secs(5));
-    until("both workers to answer", PATIENCE, || {
-        let visits = load.visits();
-        let by = |slot| {
-            visits
-                .iter()
-                .filter(|visit| visit.answer == Ok(slot))
-                .count()
-        };
-        holds(by(0) > 20 && by(1) > 20, || {
-            format!("{} and {}", by(0), by(1))
-        })
-    })?;
-    let pid = server.pid_of_slot(1)?;
-    owned::send(pid, Signal::SIGSTOP);
-    until("the worker to be stopped", PATIENCE, || {
-        let stopped = proc::stat(pid).is_some_and(|stat| stat.is_stopped());
-        holds(stopped, || "it runs".to_owned())
-    })?;
-    let stopped = Instant::now();
-    let while_stopped = until(
-        "two hundred visits beside the stopped worker",
-        PATIENCE,
-        || {
-            let visits = load.visits();
-            let since = visits.iter().filter(|visit| visit.at > stopped).count();
-            if since >= 200 {
-                Ok(visits)
-            } else {
-                Err(format!("{since} visits"))
-            }
-        },
-    )?;
-    owned::send(pid, Signal::SIGCONT);
-    let continued = Instant::now();
-    until("the worker to answer again", PATIENCE, || {
-        let visits = load.visits();
-        let again = visits
-            .iter()
-            .filter(|visit| visit.at > continued && visit.answer == Ok(1))
-            .count();
-        holds(again > 5, || format!("{again} answers by it"))
-    })?;
-    let visits = load.finish();
-    let since: Vec<Visit> = visits
-        .iter()
-        .filter(|visit| visit.at > stopped)
-        .cloned()
-        .collect();
-    let (all, broken) = none_hung(run, "since a worker stopped", &since)?;
+fn in_bounded_batches(run: &Run) -> Result<Witness> {
+    const NEWCOMERS: usize = 600;
+    let server = launch(run, 1).env("M0_ACCESS_LOG", 1).start()?;
+    let mut blocker = Peer::connect(server.addr())?;
+    let mut held = Peer::connect(server.addr())?;
+    held.get("/")?.expect(200)?;
+    let own = held.local_addr()?.to_string();
+    blocker.send(request("GET", "/block?ms=1000", &[], b""))?;
     ensure!(
-        broken == 0,
-        "{broken} of {all} visits broken by a stopped worker"
+        blocker.is_open_and_silent(Duration::from_millis(100))?,
+        "/block answered at once"
     );
-    // What it had accepted before it was stopped waits until it goes on, and is answered then.
-    let before: Vec<&Visit> = visits.iter().filter(|visit| visit.at <= stopped).collect();
+    // All of them wait in the kernel's queue, and behind them a request on a connection that is held.
+    let mut newcomers = Vec::new();
+    for _ in 0..NEWCOMERS {
+        let mut peer = Peer::connect(server.addr())?;
+        peer.send(request("GET", "/pid", &[], b""))?;
+        newcomers.push(peer);
+    }
+    held.send(request("GET", "/pid", &[], b""))?;
     ensure!(
-        before.iter().all(|visit| visit.answer.is_ok()),
-        "a visit before the stop was broken"
+        held.is_open_and_silent(Duration::from_millis(1))?,
+        "the worker was free again before everybody had come"
     );
-    server.stop()?;
-    Ok(Witness::of(
-        "visits beside a stopped worker",
-        while_stopped.len(),
-    ))
-}
-
-fn while_a_worker_is_starved(run: &Run) -> Result<Witness> {
-    let server = launch(run, 2)
-        .env("M0_HOSTCHECK_NOFILE", 48)
-        .env("M0_HOSTCHECK_NOFILE_SLOT", 1)
-        .start()?;
-    let mut held = Vec::new();
-    let mut by_one = 0;
-    until("worker 1 to be out of descriptors", PATIENCE, || {
-        let mut peer = Peer::connect(server.addr()).map_err(|error| format!("{error:#}"))?;
-        let slot = peer
-            .get("/")
-            .and_then(|answer| answer.slot())
-            .map_err(|error| format!("{error:#}"))?;
-        by_one += usize::from(slot == 1);
-        held.push(peer);
-        let starved = server.log().events("accept-starved");
-        holds(!starved.is_empty(), || {
-            format!("{} held, {by_one} by worker 1", held.len())
-        })
-    })?;
-    let load = Load::start(server.addr(), 200, Duration::from_secs(5));
-    until(
-        "three hundred visits beside the starved worker",
-        PATIENCE,
-        || {
-            let visits = load.visits().len();
-            holds(visits >= 300, || format!("{visits} visits"))
-        },
-    )?;
-    let visits = load.finish();
-    let (all, broken) = none_hung(run, "beside a starved worker", &visits)?;
-    ensure!(
-        broken == 0,
-        "{broken} of {all} visits broken by a starved worker"
-    );
-    drop(held);
-    until("worker 1 to answer again", PATIENCE, || {
-        let mut peers = Vec::new();
-        for _ in 0..8 {
-            let mut peer = Peer::connect(server.addr()).map_err(|error| format!("{error:#}"))?;
-            let answer = peer.get("/").map_err(|error| format!("{error:#}"))?;
-            if answer.slot().ok() == Some(1) {
-                return Ok(());
-            }
-            peers.push(peer);
-        }
-        Err("eight held connections, all by worker 0".to_owned())
-    })?;
-    server.await_log("accept-resumed", PATIENCE, |_| true)?;
-    server.stop()?;
-    Ok(Witness::of("visits beside a starved worker", all).and("held by it", by_one))
-}
-
-fn out_of_descriptors(run: &Run) -> Result<Witness> {
-    let mut starved = 0;
-    for workers in [1, 2] {
-        let server = launch(run, workers)
-            .env("M0_HOSTCHECK_NOFILE", 40)
-            .start()?;
-        let pids = server.worker_pids();
-        let mut held = Vec::new();
-        for _ in 0..60 * workers {
-            held.push(Peer::connect(server.addr())?);
-        }
-        until("every worker to be out of descriptors", PATIENCE, || {
-            let mut slots: Vec<String> = server
-                .log()
-                .events("accept-starved")
-                .iter()
-                .map(|line| line["slot"].to_string())
-                .collect();
-            slots.sort();
-            slots.dedup();
-            holds(slots.len() == workers as usize, || {
-                format!("starved: {slots:?}")
-            })
-        })?;
-        let cpu = || -> Duration {
-            pids.iter()
-                .filter_map(|&pid| proc::stat(pid))
-                .map(|s| s.cpu)
-                .sum()
-        };
-        let before = cpu();
-        // The promise is about a span of time: a spin shows as processor time in it.
-        std::thread::sleep(Duration::from_secs(1));
-        let busy = cpu().saturating_sub(before);
-        run.within(
-            &format!("processor time in a second without descriptors at {workers}"),
-            busy,
-            Duration::from_millis(100),
-        )?;
-        let lines = server.log().events("accept-starved").len();
-        ensure!(
-            lines <= workers as usize * 4,
-            "{lines} lines about one shortage"
-        );
-        drop(held);
-        let closed = Instant::now();
-        until(
-            "an answer after the shortage",
-            Duration::from_secs(3),
-            || visit(server.addr(), Duration::from_secs(1)).map_err(|error| format!("{error:#}")),
-        )?;
-        run.within(
-            &format!("service after the shortage at {workers}"),
-            closed.elapsed(),
-            Duration::from_secs(2),
-        )?;
-        server.await_log("accept-resumed", PATIENCE, |_| true)?;
-        starved += workers as usize;
-        server.stop()?;
-    }
-    Ok(Witness::of("starved workers", starved))
-}
-
-fn clients_gone_before(run: &Run) -> Result<Witness> {
-    let server = launch(run, 2).start()?;
-    let lines = server.log().objects().len();
-    // Both workers are kept from accepting, so that every reset comes before its accept.
-    let mut blockers = one_connection_each(&server)?;
-    for peer in blockers.values_mut() {
-        peer.send(request("GET", "/block?ms=700", &[], b""))?;
-    }
-    for peer in blockers.values_mut() {
-        ensure!(
-            peer.is_open_and_silent(Duration::from_millis(100))?,
-            "/block answered at once"
-        );
-    }
-    let mut gone = 0;
-    for _ in 0..100 {
-        Peer::connect(server.addr())?.reset()?;
-        gone += 1;
-    }
-    for peer in blockers.values_mut() {
+    held.answer()?.expect(200)?;
+    for peer in &mut newcomers {
         peer.answer()?.expect(200)?;
     }
-    drop(blockers);
-    for _ in 0..10 {
-        visit(server.addr(), NO_HANG)?;
-    }
-    await_empty(&server)?;
-    let more = server.log().objects().len() - lines;
-    ensure!(
-        more == 0,
-        "{more} log lines about clients that had gone: {}",
-        server.log().tail(3)
-    );
-    server.stop_with(&Ending::code(code::CLEAN))?;
-    run.record("clients gone before the accept", f64::from(gone), "count");
-    Ok(Witness::of(
-        "clients gone before the accept",
-        usize::try_from(gone)?,
-    ))
+    drop(newcomers);
+    blocker.answer()?.expect(200)?;
+    let out = server.out().clone();
+    server.stop()?;
+    // The access log tells the order in which the worker got round to each.
+    let lines = out.objects();
+    let pids: Vec<_> = lines.iter().filter(|line| line["path"] == "/pid").collect();
+    let place = pids
+        .iter()
+        .position(|line| line["peer"] == *own)
+        .context("the held one's line")?;
+    run.at_most(
+        "newcomers answered before who was held",
+        place as f64,
+        "requests",
+        128.0,
+    )?;
+    Ok(Witness::of("newcomers", pids.len() - 1))
 }
 
 #[cfg(test)]

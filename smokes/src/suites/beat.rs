@@ -7,20 +7,22 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use m0_spec::{E1, E2, E3, E19, E22, E29, E30, S3, S7, S8, S9, S10, S11, S12, S15, S16, S21};
+use m0_spec::{E1, E2, E19, E22, E29, E30, S3, S7, S8, S9, S10, S11, S12, S15, S16, S21, S23};
 
+use crate::answer::{Chunk, Framing};
 use crate::audience::{Audience, one_connection_each};
-use crate::events::{Event, EventStream, Item, Tape, consecutive};
+use crate::events::{Event, EventStream, Item, consecutive};
 use crate::peer::{PATIENCE, Peer, request};
 use crate::phase::{Phase, alone, beside};
 use crate::proc;
 use crate::run::{Run, Witness, millis};
 use crate::server::{Server, sum};
+use crate::tape::Tape;
 use crate::until::{holds, until};
 
 /// Phases of this suite.
 pub const PHASES: &[Phase] = &[
-    beside("beat-at-one-worker", 20, &[E19, E1, E3, E29], at_one_worker),
+    beside("beat-at-one-worker", 20, &[E19, E1, E29], at_one_worker),
     beside(
         "beat-on-every-worker",
         20,
@@ -41,6 +43,7 @@ pub const PHASES: &[Phase] = &[
     ),
     beside("stream-heartbeat", 20, &[S10], heartbeat),
     beside("stream-client-gone", 20, &[S11], client_gone),
+    beside("stream-framing", 20, &[S23], framing),
     beside("stream-limit", 20, &[S15], limit),
     alone("stream-slow-reader", 30, &[S7, S8, S9], slow_reader),
 ];
@@ -307,6 +310,55 @@ fn client_gone(run: &Run) -> Result<Witness> {
         server.stop()?;
     }
     Ok(Witness::of("clients gone", gone))
+}
+
+fn framing(run: &Run) -> Result<Witness> {
+    let server = Server::launch(run)
+        .env("M0_HOSTCHECK_PERIOD_MS", 30)
+        .start()?;
+    let mut peer = Peer::connect(server.addr())?;
+    peer.send(request("GET", "/events", &[], b""))?;
+    ensure!(peer.head(PATIENCE)?.status == 200, "no stream");
+    let mut old = Peer::connect(server.addr())?;
+    old.send("GET /events HTTP/1.0\r\n\r\n")?;
+    let head = old.head(PATIENCE)?;
+    ensure!(head.status == 200, "status {} for HTTP/1.0", head.status);
+    ensure!(
+        head.framing(false)? == Framing::Close,
+        "a stream to HTTP/1.0 is framed: {head:?}"
+    );
+    // Each chunk is one event, whole.
+    let mut events = 0;
+    let mut first = String::new();
+    while events < 10 {
+        let Chunk::Data(data) = peer.chunk(PATIENCE)? else {
+            anyhow::bail!("the stream ended")
+        };
+        let text = String::from_utf8(data)?;
+        let whole = text.ends_with("\n\n") && text.matches("\n\n").count() == 1;
+        ensure!(whole, "a chunk that is not one event: {text:?}");
+        if text.contains("event: beat") {
+            events += 1;
+            first = text;
+        }
+    }
+    // HTTP/1.0 gets the same bytes, bare.
+    until("the same event over HTTP/1.0", PATIENCE, || {
+        old.fill(Instant::now() + Duration::from_millis(20))
+            .map_err(|error| format!("{error:#}"))?;
+        let text = String::from_utf8_lossy(old.pending()).into_owned();
+        holds(text.contains(&first), || {
+            format!("{} bytes without {first:?}", text.len())
+        })
+    })?;
+    server.signal(nix::sys::signal::Signal::SIGTERM)?;
+    let (_, how) = old.drained(PATIENCE)?;
+    ensure!(
+        how == crate::peer::Closing::Fin,
+        "a stream to HTTP/1.0 was reset in the drain"
+    );
+    server.finish(&crate::ends::Ending::clean())?;
+    Ok(Witness::of("events", events))
 }
 
 fn limit(run: &Run) -> Result<Witness> {

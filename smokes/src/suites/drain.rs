@@ -8,14 +8,15 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use m0_spec::{D8, D10, D11, D12, D26, E21, E32, E43, E58, E59, E60, E61, E76, S13, S14};
+use m0_spec::{D8, D12, D26, D27, D34, E21, E32, E58, E59, E60, E61, E76, S13, S14};
 use nix::sys::signal::Signal;
 
-use crate::answer::lossy;
 use crate::audience::{Audience, all_closed, farewell, one_connection_each};
 use crate::ends::{Ending, code};
+use crate::owned;
 use crate::peer::{Closing, PATIENCE, Peer, request};
 use crate::phase::{Phase, alone, beside};
+use crate::proc;
 use crate::run::{Run, Witness};
 use crate::server::Server;
 use crate::until::{holds, until};
@@ -34,8 +35,14 @@ pub const PHASES: &[Phase] = &[
     beside(
         "drain-kills-a-stuck-handler",
         40,
-        &[E60, D12, D26],
+        &[E60, D12, D26, D34],
         kills_a_stuck_handler,
+    ),
+    beside(
+        "drain-kills-a-stopped-worker",
+        30,
+        &[D27, D34],
+        kills_a_stopped_worker,
     ),
     beside(
         "drain-refuses-new-streams",
@@ -43,21 +50,12 @@ pub const PHASES: &[Phase] = &[
         &[S14, E76],
         refuses_new_streams,
     ),
-    beside("drain-second-term-ends-at-once", 30, &[D11], second_term),
-    beside("drain-fifty-terms", 30, &[E43], fifty_terms),
-    beside("drain-signal-to-the-group", 30, &[E43, E21], group_signal),
-    beside(
-        "drain-crash-is-not-respawned",
-        30,
-        &[D10, D26],
-        crash_is_not_respawned,
-    ),
 ];
 
 /// The promise for a drain in which nothing is in flight.
-const AT_ONCE: Duration = Duration::from_millis(500);
+pub(super) const AT_ONCE: Duration = Duration::from_millis(500);
 
-fn launch(run: &Run, workers: u32) -> crate::launch::Launch<'_> {
+pub(super) fn launch(run: &Run, workers: u32) -> crate::launch::Launch<'_> {
     Server::launch(run)
         .workers(workers)
         .env("M0_HOSTCHECK_PERIOD_MS", 50)
@@ -191,7 +189,7 @@ fn answers_in_flight(run: &Run) -> Result<Witness> {
         run.within(
             &format!("exit after the last answer at {workers}"),
             last.elapsed(),
-            AT_ONCE,
+            Duration::from_secs(2),
         )?;
         let cut: u64 = log
             .events("drained")
@@ -282,6 +280,39 @@ fn kills_a_stuck_handler(run: &Run) -> Result<Witness> {
     Ok(Witness::of("stuck handlers", stuck))
 }
 
+fn kills_a_stopped_worker(run: &Run) -> Result<Witness> {
+    const BOUND: Duration = Duration::from_millis(800);
+    let server = launch(run, 2)
+        .env("M0_DRAIN_MS", BOUND.as_millis())
+        .start()?;
+    let audience = Audience::gather(&server, 1, 2)?;
+    audience.await_beats(2, PATIENCE)?;
+    let pid = server.pid_of_slot(1)?;
+    server.check_running()?;
+    ensure!(owned::send(pid, Signal::SIGSTOP), "no worker {pid}");
+    until("the worker to be stopped", PATIENCE, || {
+        let stopped = proc::stat(pid).is_some_and(|stat| stat.is_stopped());
+        holds(stopped, || "it runs".to_owned())
+    })?;
+    let log = server.log().clone();
+    server.signal(Signal::SIGTERM)?;
+    for tape in audience.on(0) {
+        farewell(tape, PATIENCE)?;
+    }
+    let ended = server.finish(&Ending::code(code::DIRTY))?;
+    run.within(
+        "exit beyond the bound",
+        ended.after.saturating_sub(BOUND),
+        Duration::from_secs(1),
+    )?;
+    let killed = log
+        .events("worker-died")
+        .into_iter()
+        .filter(|line| line["worker"] == pid && line["respawn_ms"].is_null())
+        .count();
+    Ok(Witness::of("stopped workers killed", killed).and("streams beside", audience.on(0).count()))
+}
+
 fn refuses_new_streams(run: &Run) -> Result<Witness> {
     let mut refused = 0;
     for workers in [1, 2] {
@@ -330,148 +361,4 @@ fn refuses_new_streams(run: &Run) -> Result<Witness> {
         server.finish(&Ending::clean())?;
     }
     Ok(Witness::of("streams refused in the drain", refused))
-}
-
-fn second_term(run: &Run) -> Result<Witness> {
-    let mut cut = 0;
-    for workers in [1, 2] {
-        let server = launch(run, workers).start()?;
-        let mut sleepers = one_connection_each(&server)?;
-        for peer in sleepers.values_mut() {
-            peer.send(request("GET", "/sleep?ms=60000", &[], b""))?;
-        }
-        let log = server.log().clone();
-        server.signal(Signal::SIGTERM)?;
-        server.await_log("stopping", PATIENCE, |_| true)?;
-        for peer in sleepers.values_mut() {
-            let held = peer.is_open_and_silent(Duration::from_millis(100))?;
-            ensure!(
-                held,
-                "the first TERM ended a request in flight: {:?}",
-                lossy(peer.pending())
-            );
-        }
-        server.signal(Signal::SIGTERM)?;
-        let ended = server.finish(&Ending::code(code::DIRTY))?;
-        run.within(
-            &format!("exit after the second at {workers}"),
-            ended.after,
-            AT_ONCE,
-        )?;
-        let again = log.events("worker-ready").len();
-        ensure!(
-            again <= workers as usize,
-            "{again} workers became ready, {workers} were asked for"
-        );
-        cut += sleepers.len();
-    }
-    Ok(Witness::of("requests ended by the second TERM", cut))
-}
-
-fn fifty_terms(run: &Run) -> Result<Witness> {
-    let mut sent = 0;
-    for workers in [1, 2] {
-        let server = launch(run, workers).start()?;
-        let audience = Audience::gather(&server, 1, 4)?;
-        let mut sleeper = Peer::connect(server.addr())?;
-        sleeper.send(request("GET", "/sleep?ms=60000", &[], b""))?;
-        let log = server.log().clone();
-        for _ in 0..50 {
-            // It may have gone before the fiftieth: that is what they are for.
-            sent += usize::from(server.signal(Signal::SIGTERM).is_ok());
-        }
-        let ended = server.finish(&Ending::code(code::DIRTY).or(code::CLEAN))?;
-        run.within(
-            &format!("exit at {workers}"),
-            ended.after,
-            Duration::from_secs(6),
-        )?;
-        let first = log
-            .events("stopping")
-            .iter()
-            .filter(|line| line["again"] != true)
-            .count();
-        let stopped = log.events("stopped").len();
-        ensure!(
-            first == 1 && stopped == 1,
-            "{first} first stops and {stopped} ends in the log"
-        );
-        drop(audience);
-    }
-    Ok(Witness::of("signals", sent))
-}
-
-fn group_signal(run: &Run) -> Result<Witness> {
-    let mut told = 0;
-    for workers in [1, 2] {
-        let server = launch(run, workers).start()?;
-        let audience = Audience::gather(&server, 1, 4)?;
-        audience.await_beats(2, PATIENCE)?;
-        // A request in flight: a worker that takes the group's TERM and the forwarded one for two
-        // would cut it.
-        let mut sleepers = one_connection_each(&server)?;
-        for peer in sleepers.values_mut() {
-            peer.send(request("GET", "/sleep?ms=500", &[], b""))?;
-        }
-        server.check_running()?;
-        server.signal_group(Signal::SIGTERM)?;
-        for tape in audience.tapes() {
-            farewell(tape, PATIENCE)?;
-            told += 1;
-        }
-        for (slot, peer) in &mut sleepers {
-            peer.answer()?
-                .expect(200)
-                .with_context(|| format!("a request in flight on worker {slot} at {workers}"))?;
-        }
-        server.finish(&Ending::clean())?;
-    }
-    Ok(Witness::of("streams told", told))
-}
-
-fn crash_is_not_respawned(run: &Run) -> Result<Witness> {
-    let server = launch(run, 2)
-        .env("M0_HOSTCHECK_CRASH_IN_DRAIN_SLOT", 1)
-        .foreign_lines_allowed()
-        .start()?;
-    let audience = Audience::gather(&server, 1, 4)?;
-    audience.await_beats(2, PATIENCE)?;
-    let log = server.log().clone();
-    let crasher = server.pid_of_slot(1)?;
-    // A request in flight keeps worker 1 in the drain until the crash comes.
-    let mut sleeper = one_connection_each(&server)?
-        .remove(&1)
-        .context("worker 1")?;
-    sleeper.send(request("GET", "/sleep?ms=3000", &[], b""))?;
-    server.check_running()?;
-    server.signal(Signal::SIGTERM)?;
-    let ended = server.finish(&Ending::code(code::DIRTY))?;
-    sleeper.drained(PATIENCE)?;
-    run.within("exit", ended.after, Duration::from_secs(2))?;
-    for tape in audience.on(0) {
-        farewell(tape, PATIENCE)?;
-    }
-    let mut deaths = log.events("worker-died");
-    deaths.retain(|line| line["reason"] != "drained");
-    ensure!(
-        deaths.len() == 1,
-        "one worker crashed in the drain, the log tells of {deaths:?}"
-    );
-    ensure!(
-        deaths[0]["slot"] == 1 && deaths[0]["worker"] == crasher,
-        "{:?}",
-        deaths[0]
-    );
-    ensure!(
-        deaths[0]["respawn_ms"].is_null(),
-        "a respawn in the drain: {:?}",
-        deaths[0]
-    );
-    let ready = log.events("worker-ready").len();
-    ensure!(
-        ready == 2,
-        "{ready} workers became ready, two were asked for"
-    );
-    Ok(Witness::of("crashes in the drain", deaths.len())
-        .and("streams beside", audience.on(0).count()))
 }

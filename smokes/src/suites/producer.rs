@@ -11,11 +11,11 @@ use nix::sys::signal::Signal;
 
 use crate::audience::{Audience, visit};
 use crate::ends::Ending;
-use crate::events::Tape;
 use crate::peer::{PATIENCE, Peer};
 use crate::phase::{Phase, beside};
 use crate::run::{Run, Witness, millis};
 use crate::server::Server;
+use crate::tape::Tape;
 use crate::until::{holds, until};
 
 /// Phases of this suite.

@@ -307,7 +307,7 @@ fn by_one_worker(run: &Run) -> Result<Witness> {
         EventStream::open(address, None).map_err(|error| format!("{error:#}"))
     })?;
     stream.beat(PATIENCE)?;
-    let tape = crate::events::Tape::of(stream)?;
+    let tape = crate::tape::Tape::of(stream)?;
     server.finish(&Ending::code(code::CONFIG))?;
     crate::audience::farewell(&tape, PATIENCE)?;
     let lines = log.events("refused");

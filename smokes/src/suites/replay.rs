@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use m0_spec::{E30, S4, S5, S6, S17};
+use m0_spec::{D49, E30, S4, S5, S6, S17, S26};
 use nix::sys::signal::Signal;
 
-use crate::audience::check_against_all;
+use crate::audience::{check_against_all, one_connection_each};
 use crate::ends::{Ending, code};
 use crate::events::{Event, EventStream, Id, Item, consecutive};
 use crate::owned;
@@ -24,8 +24,19 @@ use crate::until::{holds, until};
 
 /// Phases of this suite.
 pub const PHASES: &[Phase] = &[
-    alone("replay-through-kills", 60, &[S4, S5, E30], through_kills),
+    alone(
+        "replay-through-kills",
+        60,
+        &[S4, S5, S26, E30],
+        through_kills,
+    ),
     beside("replay-on-every-worker", 30, &[S4, S5], on_every_worker),
+    beside(
+        "publish-through-kills",
+        40,
+        &[D49, E30],
+        publish_through_kills,
+    ),
     beside("replay-resets", 30, &[S6], resets),
     beside("replay-after-a-restart", 30, &[S6, S17], after_a_restart),
 ];
@@ -106,12 +117,7 @@ fn through_kills(run: &Run) -> Result<Witness> {
             })
         })?;
         killed += 1;
-        server.await_log("worker-ready", PATIENCE, |line| {
-            line["slot"] == slot
-                && line["pid"]
-                    .as_i64()
-                    .is_some_and(|new| new != i64::from(pid))
-        })?;
+        server.await_heir(slot, pid, PATIENCE)?;
     }
     more_sessions("every client to come back after the last kill", CLIENTS * 2)?;
     stop.store(true, Ordering::Relaxed);
@@ -187,12 +193,7 @@ fn on_every_worker(run: &Run) -> Result<Witness> {
             // A worker that was just respawned knows the log, too.
             let pid = server.pid_of_slot(2)?;
             ensure!(owned::send(pid, Signal::SIGKILL), "no worker {pid}");
-            server.await_log("worker-ready", PATIENCE, |line| {
-                line["slot"] == 2
-                    && line["pid"]
-                        .as_i64()
-                        .is_some_and(|new| new != i64::from(pid))
-            })?;
+            server.await_heir(2, pid, PATIENCE)?;
         }
         let mut here = std::collections::BTreeSet::new();
         until("a replay by every worker", PATIENCE, || {
@@ -218,6 +219,77 @@ fn on_every_worker(run: &Run) -> Result<Witness> {
         server.finish(&Ending::clean())?;
     }
     Ok(Witness::of("events replayed", replayed).and("workers", slots.len()))
+}
+
+fn publish_through_kills(run: &Run) -> Result<Witness> {
+    const KILLS: usize = 20;
+    let server = Server::launch(run)
+        .workers(2)
+        // Large frames as often as can be: the producer dies with the log's lock in its hand as
+        // often as not.
+        .env("M0_HOSTCHECK_PERIOD_MS", 1)
+        .env("M0_HOSTCHECK_BEAT_BYTES", 500_000)
+        .env("M0_REPLAY_BYTES", 4_194_304)
+        .env("M0_BACKOFF_MS", 1)
+        .env("M0_BACKOFF_MAX_MS", 1)
+        .env("M0_CRASH_LIMIT", 1000)
+        .start()?;
+    let mut sibling = one_connection_each(&server)?
+        .remove(&1)
+        .context("worker 1")?;
+    let mut last: Option<Id> = None;
+    let mut slowest = Duration::ZERO;
+    let mut published = 0;
+    let mut refused = 0;
+    for _ in 0..KILLS {
+        let mut pid = 0;
+        until("the producer to kill", PATIENCE, || {
+            pid = server
+                .pid_of_slot(0)
+                .map_err(|error| format!("{error:#}"))?;
+            holds(owned::send(pid, Signal::SIGKILL), || {
+                format!("no worker {pid}")
+            })
+        })?;
+        let killed = Instant::now();
+        for _ in 0..3 {
+            // While the dead one's lock is not repaired a publish is refused, and says so.
+            let id = until("a publish by a sibling", Duration::from_secs(1), || {
+                let answer = sibling
+                    .post("/publish", b"a sibling's note")
+                    .map_err(|error| format!("{error:#}"))?;
+                refused += usize::from(answer.status() == 503);
+                holds(answer.status() == 200, || {
+                    format!("{}: {}", answer.status(), answer.text())
+                })?;
+                Id::parse(answer.text().trim()).map_err(|error| format!("{error:#}"))
+            })?;
+            ensure!(
+                last.as_ref().is_none_or(|last| id > *last),
+                "{id} follows {last:?}"
+            );
+            last = Some(id);
+            published += 1;
+        }
+        slowest = slowest.max(killed.elapsed());
+        server.await_heir(0, pid, PATIENCE)?;
+    }
+    run.within(
+        "kill to three publishes by a sibling, slowest",
+        slowest,
+        Duration::from_secs(1),
+    )?;
+    let repairs = server.stats()?["supervisor"]["lock_repairs"]
+        .as_u64()
+        .context("lock_repairs")?;
+    run.record("locks that died with their holder", repairs as f64, "count");
+    run.record(
+        "publishes refused before the repair",
+        refused as f64,
+        "count",
+    );
+    server.stop()?;
+    Ok(Witness::of("kills", KILLS).and("publishes by a sibling", published))
 }
 
 /// The reason of the reset that a stream with `last` begins with, and the first id behind it.

@@ -188,12 +188,7 @@ fn siblings_notice_nothing(run: &Run) -> Result<Witness> {
         ensure!(owned::send(pid, Signal::SIGKILL), "no worker {pid}");
         kills += 1;
         all.extend(latencies(&mut zero, || {
-            server.log().events("worker-ready").iter().any(|line| {
-                line["slot"] == 1
-                    && line["pid"]
-                        .as_i64()
-                        .is_some_and(|new| new != i64::from(pid))
-            }) && server.pid_of_slot(1).is_ok_and(|new| new != pid)
+            server.await_heir(1, pid, Duration::ZERO).is_ok()
         })?);
         death_line(&server, 1, pid, 9)?;
     }
@@ -334,11 +329,7 @@ fn a_hundred_times(run: &Run) -> Result<Witness> {
         })?;
         let doomed = Instant::now();
         ensure!(owned::send(pid, Signal::SIGKILL), "no worker {pid}");
-        until("the next worker of slot 1", PATIENCE, || {
-            let lines = server.log().events("worker-ready");
-            let new = lines.iter().filter(|line| line["slot"] == 1).count();
-            holds(new >= kill + 2, || format!("{new} workers so far"))
-        })?;
+        server.await_heir(1, pid, PATIENCE)?;
         slowest = slowest.max(doomed.elapsed());
     }
     run.record("kill to ready, slowest", millis(slowest), "ms");

@@ -4,6 +4,7 @@
 //! Invariant: each surrounding is verified to be what the phase wants before anything is judged.
 
 use std::net::TcpListener;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
@@ -11,10 +12,10 @@ use m0_spec::{D15, E14, E16, E20, E39, E41, E42, E47, E80, E88};
 use nix::sys::signal::Signal;
 
 use crate::audience::{Audience, visit};
-use crate::ends::Ending;
+use crate::ends::{Ending, code};
 use crate::launch::free_port;
 use crate::owned;
-use crate::peer::PATIENCE;
+use crate::peer::{PATIENCE, Peer};
 use crate::phase::{Phase, alone, beside};
 use crate::proc;
 use crate::run::{Run, Witness, millis};
@@ -38,6 +39,7 @@ pub const PHASES: &[Phase] = &[
         &[E16, E14],
         adopted_listener,
     ),
+    beside("supervise-unix-socket", 30, &[E14, E88], unix_socket),
     beside("supervise-banner", 30, &[E80], banner),
 ];
 
@@ -241,6 +243,56 @@ fn adopted_listener(run: &Run) -> Result<Witness> {
         adopted += 1;
     }
     Ok(Witness::of("adopted listeners", adopted))
+}
+
+fn unix_socket(run: &Run) -> Result<Witness> {
+    let mut answers = 0;
+    for workers in [1, 2] {
+        let path = run.dir().join(format!("socket-{workers}"));
+        let ask = |path: &Path| -> Result<()> {
+            let mut peer = Peer::connect_unix(path)?;
+            peer.get("/")?.expect(200)?;
+            Ok(())
+        };
+        let start = || -> Result<Server<'_>> {
+            let server = Server::launch(run)
+                .workers(workers)
+                .bind_unix(&path)
+                .spawn()?;
+            let line = server.await_log("listening", PATIENCE, |_| true)?;
+            let told = line["address"].as_str().unwrap_or_default();
+            ensure!(
+                told == format!("unix:{}", path.display()),
+                "the banner names {told}"
+            );
+            Ok(server)
+        };
+        let server = start()?;
+        ask(&path)?;
+        server.check_running()?;
+        server.signal(Signal::SIGTERM)?;
+        server.finish(&Ending::clean())?;
+        ensure!(!path.exists(), "a socket file is left behind");
+        // One that was killed leaves its file; it must not refuse the next start.
+        let killed = start()?;
+        killed.signal(Signal::SIGKILL)?;
+        killed.finish(&Ending::signal(9, Duration::from_secs(1)))?;
+        ensure!(path.exists(), "nothing is stale here");
+        let server = start()?;
+        ask(&path)?;
+        answers += 2;
+        // A live one is not taken over by a second host.
+        let second = Server::launch(run)
+            .workers(workers)
+            .bind_unix(&path)
+            .spawn()?;
+        second.finish(&Ending::code(code::OS))?;
+        ask(&path).context("after a second host was refused")?;
+        server.signal(Signal::SIGTERM)?;
+        server.finish(&Ending::clean())?;
+        ensure!(!path.exists(), "a socket file is left behind");
+    }
+    Ok(Witness::of("answers over unix sockets", answers))
 }
 
 fn banner(run: &Run) -> Result<Witness> {
