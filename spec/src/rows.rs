@@ -796,6 +796,9 @@ pub const U32: Row = Row { id: "U32", title: "The words stay mapped after their 
 /// A thread's name is cut to what the kernel keeps, at a whole character.
 pub const U33: Row = Row { id: "U33", title: "A thread's name is cut to what the kernel keeps, at a whole character." };
 
+/// The bytes of a connection that its peer has not acknowledged are counted, and fall as it reads.
+pub const U34: Row = Row { id: "U34", title: "The bytes of a connection that its peer has not acknowledged are counted, and fall as it reads." };
+
 /// A head is complete at its empty line and not before, however its bytes are split.
 pub const W1: Row = Row { id: "W1", title: "A head is complete at its empty line and not before, however its bytes are split." };
 
@@ -1188,6 +1191,7 @@ pub const ALL: &[Row] = &[
     U31,
     U32,
     U33,
+    U34,
     W1,
     W2,
     W3,

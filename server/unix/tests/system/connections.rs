@@ -8,7 +8,7 @@ use std::time::Duration;
 use m0_unix::poll::wait_readable;
 use m0_unix::sockets::{
     AcceptError, Peer, accept, accept_error, listen_tcp, reset_on_close, set_nodelay,
-    set_user_timeout, shutdown_write,
+    set_user_timeout, shutdown_write, unacknowledged_bytes,
 };
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::libc;
@@ -152,4 +152,33 @@ fn what_does_not_listen_is_a_broken_listener() {
     let (_client, served) = pair();
     let error = accept(&served).expect_err("a connection gives none");
     assert_eq!(accept_error(&error), AcceptError::Fatal, "{error}");
+}
+
+#[m0_spec::row(U34)]
+#[test]
+fn unacknowledged_bytes_fall_as_the_peer_reads() {
+    let (mut client, served) = pair();
+    assert_eq!(unacknowledged_bytes(&served).expect("TCP"), 0);
+    // More than both buffers hold: what the peer's window has no room for stays here.
+    let piece = vec![b'x'; 1 << 16];
+    let mut sent = 0;
+    loop {
+        match (&served).write(&piece) {
+            Ok(bytes) => sent += bytes,
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::WouldBlock);
+                break;
+            }
+        }
+    }
+    let full = unacknowledged_bytes(&served).expect("TCP");
+    assert!(full > 0 && full <= sent, "{full} of {sent}");
+    let mut read = vec![0; sent];
+    client.read_exact(&mut read).expect("all that was sent");
+    // The last acknowledgement may be on its way: it is waited for, not timed.
+    let waited = std::time::Instant::now();
+    while unacknowledged_bytes(&served).expect("TCP") > 0 {
+        assert!(waited.elapsed() < PATIENCE, "never acknowledged");
+        std::thread::yield_now();
+    }
 }
