@@ -40,6 +40,10 @@ pub(crate) const SIGNALS: &[Signal] = &[
     Signal::SIGUSR1,
 ];
 
+/// Time after the drain's bound at which a worker is killed: later than its watch thread would have
+/// ended it with a word in the log.
+const KILL_MARGIN: Duration = Duration::from_millis(600);
+
 const SIGNAL: u64 = 0;
 const REPORT: u64 = 1;
 const LISTENER: u64 = 2;
@@ -368,6 +372,7 @@ impl<'a> Supervisor<'a> {
 fn policy_config(settings: &Settings) -> io::Result<m0_policy::Config> {
     m0_policy::Config::new(settings.workers)
         .and_then(|config| config.with_drain(settings.drain))
+        .and_then(|config| config.with_kill_margin(KILL_MARGIN))
         .and_then(|config| config.with_backoff(settings.backoff, settings.backoff_max))
         .and_then(|config| config.with_healthy(settings.healthy))
         .and_then(|config| config.with_crash_limit(settings.crash_limit))

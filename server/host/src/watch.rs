@@ -34,9 +34,9 @@ const PATIENCE: Duration = Duration::from_millis(1);
 const STARVED_PAUSE: Duration = Duration::from_millis(50);
 /// Time that a worker has when its supervisor is gone.
 const ORPHAN_MS: u64 = 500;
-/// Time after the drain's bound at which this thread ends a process whose loop does not answer. The
-/// supervisor's own kill comes later.
-const STUCK_MARGIN_MS: u64 = 100;
+/// Time after the drain's bound at which this thread ends a process whose loop does not come back: long
+/// enough for a loop that is merely late on a loaded machine. The supervisor's own kill comes later.
+const STUCK_MARGIN_MS: u64 = 300;
 
 const SIGNAL: u64 = 0;
 const LIFE: u64 = 1;
