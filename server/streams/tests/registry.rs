@@ -140,10 +140,12 @@ fn a_drain_tells_every_stream_and_ends_it_with_its_last_chunk() {
         .expect("room");
     let mut sockets = [Socket::open(), Socket::open(), Socket::with_room(5)];
     let mut changes = Vec::new();
-    publish(log, "x");
-    registry.deliver_next(0, &mut changes, |key, bytes| {
-        sockets[key.index()].write(bytes)
-    });
+    publish_many(log, 2);
+    for _ in 0..2 {
+        registry.deliver_next(0, &mut changes, |key, bytes| {
+            sockets[key.index()].write(bytes)
+        });
+    }
     changes.clear();
     let retry = |key: Key| 1_000 + key.index() as u64;
     registry.drain(0, retry, &mut changes, |key, bytes| {
@@ -171,10 +173,10 @@ fn a_drain_tells_every_stream_and_ends_it_with_its_last_chunk() {
         assert!(ended, "stream {index}");
         let seen = interpret(&text);
         let names: Vec<_> = seen.events.iter().map(|event| &event.name[..]).collect();
-        assert_eq!(names, ["beat", "drain"], "stream {index}");
+        assert_eq!(names, ["beat", "beat", "drain"], "stream {index}");
         assert_eq!(
             (seen.retry, &seen.last_event_id[..]),
-            (Some(1_000 + index as u64), "5eed-1")
+            (Some(1_000 + index as u64), "5eed-2")
         );
     }
 }

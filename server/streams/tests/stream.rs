@@ -129,6 +129,29 @@ fn a_replay_larger_than_the_budget_goes_out_as_the_socket_takes_it() {
     assert_eq!(socket.events().0, beats(1..log.tail()));
 }
 
+#[m0_spec::row(S4)]
+#[test]
+fn a_replay_that_waits_for_its_reader_loses_no_live_frame() {
+    let memory = Memory::new(64 * 1024);
+    let log = memory.log();
+    publish_many(log, 4);
+    let mut registry = Registry::new(log, 10, BUDGET);
+    let key = registry
+        .insert(m0_framelog::plan(Some("5eed-0"), log), false, 0)
+        .expect("room");
+    let mut socket = Socket::with_room(0);
+    registry.pump(key, 0, |bytes| socket.write(bytes));
+    // All four would have fitted, and then the live ones would not.
+    publish_many(log, 10);
+    deliver_all(&mut registry, &mut socket);
+    socket.room = usize::MAX;
+    assert_eq!(
+        registry.pump(key, 0, |bytes| socket.write(bytes)),
+        Fate::Clear
+    );
+    assert_eq!(socket.events(), (beats(1..=14), false));
+}
+
 #[m0_spec::row(S4, S7)]
 #[test]
 fn a_replayed_frame_that_does_not_fit_waits_and_is_not_a_gap() {
@@ -155,6 +178,7 @@ fn an_id_that_cannot_be_continued_gets_a_reset_and_then_live_frames() {
         ("5eed-1", "too-old"),
         ("5eed-99999", "future"),
         ("5eee-1", "epoch"),
+        ("5eec-100", "epoch"),
         ("beef-99999", "epoch"),
         ("nonsense", "malformed"),
         ("5eed-+3", "malformed"),
