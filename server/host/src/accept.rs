@@ -49,7 +49,7 @@ fn batch(worker: &Rc<Worker>, force: bool, taken: &mut usize, serve: &dyn Fn(Soc
             Ok(Some((socket, peer))) => {
                 worker.note_starved(None);
                 *taken += 1;
-                prepare(&socket, peer);
+                prepare(worker, &socket, peer);
                 serve(socket, peer);
             }
             Ok(None) => return End::Empty,
@@ -94,9 +94,11 @@ fn refuse_batch(worker: &Rc<Worker>, taken: &mut usize) -> End {
 }
 
 /// Small writes go out at once, and a peer that vanished is noticed.
-fn prepare(socket: &Socket, peer: Peer) {
+fn prepare(worker: &Worker, socket: &Socket, peer: Peer) {
     if let Peer::Tcp(_) = peer {
         // A connection that was reset in the meantime takes no options; its first read says so.
         let _ = sockets::set_nodelay(socket);
+        // Twice the deadline of a reader, so that a cut of ours comes first and is logged.
+        let _ = sockets::set_user_timeout(socket, worker.settings().write_timeout * 2);
     }
 }

@@ -1,8 +1,8 @@
 //! The access log: one JSON line a request, on standard output.
 //!
 //! Owns the format of an entry and the buffer of a worker's loop. Refuses to know who reads. Invariant:
-//! an entry is written when its answer is done with, whole or cut, and never waits for a reader:
-//! lines beyond the buffer are dropped and counted on the page.
+//! an entry is written once, when it is dropped: its answer is done with, whole or cut, or there was
+//! none. It never waits for a reader: lines beyond the buffer are dropped and counted on the page.
 
 use std::cell::RefCell;
 
@@ -53,13 +53,16 @@ pub(crate) fn flush() {
     });
 }
 
+/// Status of a request whose peer left, or was cut, before there was an answer; nginx's word for it.
+const NO_ANSWER: u16 = 499;
+
 /// One request on its way to becoming a line.
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) method: Method,
     pub(crate) path: String,
-    pub(crate) status: StatusCode,
-    pub(crate) bytes: u64,
+    status: u16,
+    bytes: u64,
     began_ns: u64,
     peer: Peer,
     slot: usize,
@@ -70,7 +73,7 @@ impl Entry {
         Entry {
             method,
             path,
-            status: StatusCode::OK,
+            status: NO_ANSWER,
             bytes: 0,
             began_ns: monotonic_ns(),
             peer,
@@ -78,13 +81,24 @@ impl Entry {
         }
     }
 
-    /// The request is done with.
-    pub(crate) fn write(&self) {
+    /// There is an answer.
+    pub(crate) fn answered(&mut self, status: StatusCode) {
+        self.status = status.as_u16();
+    }
+
+    /// So many bytes more of the answer's body went out.
+    pub(crate) fn sent(&mut self, bytes: u64) {
+        self.bytes += bytes;
+    }
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
         let mut line = json!({
             "time": log::now(),
             "method": self.method.as_str(),
             "path": self.path,
-            "status": self.status.as_u16(),
+            "status": self.status,
             "bytes": self.bytes,
             "us": (monotonic_ns() - self.began_ns) / 1_000,
             "peer": self.peer.to_string(),

@@ -39,7 +39,7 @@ enum Source<B> {
 pub(crate) struct AnswerBody<B> {
     source: Source<B>,
     conn: Rc<Conn>,
-    /// Written to the access log when the body is done with; none when the log is off.
+    /// Becomes a line of the access log when it is dropped; none when the log is off.
     entry: Option<Box<Entry>>,
 }
 
@@ -72,7 +72,7 @@ impl<B> AnswerBody<B> {
 
     fn sent(&mut self, bytes: usize) {
         if let Some(entry) = &mut self.entry {
-            entry.bytes += bytes as u64;
+            entry.sent(bytes as u64);
         }
     }
 }
@@ -136,9 +136,6 @@ impl<B: Body<Data = Bytes, Error: Display>> Body for AnswerBody<B> {
 
 impl<B> Drop for AnswerBody<B> {
     fn drop(&mut self) {
-        if let Some(entry) = self.entry.take() {
-            entry.write();
-        }
         // A held stream that was never asked for a byte (the answer to HEAD) ends like any other.
         if !matches!(self.source, Source::Held) || self.conn.release_held() {
             self.conn.response_ends();

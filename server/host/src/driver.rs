@@ -162,8 +162,7 @@ async fn hold(conn: &Rc<Conn>, worker: &Worker) {
     .await;
     worker.fanout().leave(key);
     if let Some(entry) = &mut entry {
-        entry.bytes = conn.sent_bytes() - sent_before;
-        entry.write();
+        entry.sent(conn.sent_bytes() - sent_before);
     }
     if cut.is_some() {
         worker.count_cut_stream();

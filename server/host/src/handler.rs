@@ -149,7 +149,7 @@ fn host_answer<B>(
     mut entry: Option<Box<Entry>>,
 ) -> Response<AnswerBody<B>> {
     if let Some(entry) = &mut entry {
-        entry.status = status;
+        entry.answered(status);
     }
     let mut answer = Response::new(AnswerBody::text(
         Bytes::from_static(text.as_bytes()),
@@ -180,7 +180,7 @@ fn app_answer<B>(
             return answer;
         }
         if let Some(entry) = &mut entry {
-            entry.status = head.status;
+            entry.answered(head.status);
         }
         // A router measures the empty body that stood in for the stream.
         head.headers.remove(CONTENT_LENGTH);
@@ -188,7 +188,7 @@ fn app_answer<B>(
         return Response::from_parts(head, AnswerBody::held(Rc::clone(conn)));
     }
     if let Some(entry) = &mut entry {
-        entry.status = head.status;
+        entry.answered(head.status);
     }
     Response::from_parts(head, AnswerBody::app(body, Rc::clone(conn), entry))
 }

@@ -10,6 +10,8 @@ use std::fmt;
 pub const EXIT_CLEAN: u8 = 0;
 /// Exit code of a stop during which a worker crashed or had to be killed.
 pub const EXIT_UNCLEAN: u8 = 1;
+/// Exit code of a worker whose `make` panicked; the same as of any Rust program that panics.
+pub(crate) const EXIT_PANIC: u8 = 101;
 /// Exit code of a crash loop: one slot kept dying (`EX_SOFTWARE`).
 pub const EXIT_CRASH_LOOP: u8 = 70;
 /// Exit code when the operating system refused a bind, a fork or shared memory (`EX_OSERR`).

@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::fmt::Display;
 use std::io::{self, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -23,7 +24,7 @@ use crate::doctor;
 use crate::listen::{ListenError, Listener, adopt};
 use crate::log;
 use crate::publisher::Bus;
-use crate::refusal::{EXIT_CONFIG, EXIT_OS, Refusal};
+use crate::refusal::{EXIT_CONFIG, EXIT_OS, EXIT_PANIC, Refusal};
 use crate::run::{self, Make, Start};
 use crate::settings::{Level, Settings};
 use crate::supervisor::{self, Role, Ties};
@@ -191,8 +192,9 @@ where
                 app_page,
                 ties: Some((report, life)),
             };
-            let ended = run::worker::<S, B, P>(start, make);
-            run::leave(ended.code)
+            // A panic must not unwind into what belongs to the parent.
+            let ended = catch_unwind(AssertUnwindSafe(|| run::worker::<S, B, P>(start, make)));
+            run::leave(ended.map_or(EXIT_PANIC, |ended| ended.code))
         }
     }
 }

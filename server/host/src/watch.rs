@@ -307,7 +307,7 @@ impl Watch {
                         "stopped",
                         json!({ "code": EXIT_UNCLEAN, "message": "stopped at once by a second signal" }),
                     );
-                    self.leave(EXIT_UNCLEAN);
+                    Self::leave(EXIT_UNCLEAN);
                 }
             }
             // In a forked worker a second signal means nothing: the supervisor alone hurries us.
@@ -333,7 +333,7 @@ impl Watch {
     fn begin_drain(&mut self, orders: u32, bound_ms: u64) {
         if !self.watched.link.serves() {
             // Nothing was served yet, so there is nothing to drain; `make` is not waited for.
-            self.leave(EXIT_CLEAN);
+            Self::leave(EXIT_CLEAN);
         }
         let end = monotonic_ms() + bound_ms + STUCK_MARGIN_MS;
         self.end_at_ms = Some(self.end_at_ms.map_or(end, |before| before.min(end)));
@@ -364,7 +364,7 @@ impl Watch {
                 "cut",
                 json!({ "why": "the loop did not come back within the drain's bound; a handler blocks it" }),
             );
-            self.leave(EXIT_UNCLEAN);
+            Self::leave(EXIT_UNCLEAN);
         }
     }
 
@@ -374,11 +374,12 @@ impl Watch {
             "os-refused",
             json!({ "what": what, "message": error.to_string() }),
         );
-        self.leave(crate::refusal::EXIT_OS)
+        Self::leave(crate::refusal::EXIT_OS)
     }
 
-    fn leave(&self, code: u8) -> ! {
-        self.share.leave();
+    /// Ends the process under a loop that may still run, so its words on the page are left to the
+    /// supervisor's repair.
+    fn leave(code: u8) -> ! {
         log::flush();
         process::exit_now(i32::from(code))
     }

@@ -29,9 +29,7 @@ impl Conn {
         if self.takeover.get() != Takeover::None {
             return false;
         }
-        if let Some((_, Some(entry))) = self.take_held() {
-            entry.write();
-        }
+        self.take_held();
         true
     }
 
