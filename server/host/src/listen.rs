@@ -5,7 +5,7 @@
 //! workers: no queue dies with a worker.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use m0_unix::process;
 use m0_unix::sockets;
@@ -122,6 +122,11 @@ impl Listener {
     /// As the banner shows it: the port that the system chose, or `unix:` and the path.
     pub(crate) fn address(&self) -> &str {
         &self.address
+    }
+
+    /// The socket file, where there is one.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
     }
 
     /// Removes the socket file, once nobody serves it any more.

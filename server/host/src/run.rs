@@ -10,6 +10,7 @@ use std::convert::Infallible;
 use std::fmt::Display;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -144,8 +145,14 @@ where
     // hears them.
     let signals = SignalFd::new(SIGNALS).map_err(os("arming signals"))?;
     let link = Arc::new(Link::new().map_err(os("making a doorbell"))?);
+    // A forked worker leaves the socket file to its supervisor.
+    let socket_path = life
+        .is_none()
+        .then(|| listener.path().map(Path::to_path_buf))
+        .flatten();
     watch::start(Watched {
         slot,
+        socket_path,
         shares: settings.accept_share && settings.workers > 1,
         drain: settings.drain,
         bus: Arc::clone(&bus),

@@ -136,6 +136,14 @@ where
     // Nothing is lost when the soft limit stays: accepts are then starved earlier, and that is said.
     let _ = process::raise_descriptor_limit();
 
+    // The first half of step 6, before there is a socket file that a signal could leave behind: from here
+    // on a signal waits until it is armed for.
+    if let Err(error) =
+        signals::block(run::SIGNALS).and_then(|()| signals::block(supervisor::SIGNALS))
+    {
+        return os_refused("blocking signals", &error);
+    }
+
     // Step 2: listen once, in the process that will fork.
     let listener = match Listener::open(&settings, adopted) {
         Ok(listener) => listener,
@@ -151,12 +159,7 @@ where
         Err(error) => return os_refused("making shared memory", &error),
     };
 
-    // Step 6: block the signals, then fork where there is more than one worker.
-    if let Err(error) =
-        signals::block(run::SIGNALS).and_then(|()| signals::block(supervisor::SIGNALS))
-    {
-        return os_refused("blocking signals", &error);
-    }
+    // Step 6: fork where there is more than one worker.
     if settings.workers == 1 {
         let start = Start {
             slot: 0,

@@ -9,6 +9,7 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 use std::time::Duration;
@@ -56,6 +57,8 @@ pub(crate) struct Watched {
     /// Ends when the supervisor is gone; none where this process is its own.
     pub(crate) life: Option<OwnedFd>,
     pub(crate) listener: Socket,
+    /// The socket file that this process removes at its end; none where the supervisor does.
+    pub(crate) socket_path: Option<PathBuf>,
 }
 
 /// Starts the thread.
@@ -307,7 +310,7 @@ impl Watch {
                         "stopped",
                         json!({ "code": EXIT_UNCLEAN, "message": "stopped at once by a second signal" }),
                     );
-                    Self::leave(EXIT_UNCLEAN);
+                    self.leave(EXIT_UNCLEAN);
                 }
             }
             // In a forked worker a second signal means nothing: the supervisor alone hurries us.
@@ -333,7 +336,7 @@ impl Watch {
     fn begin_drain(&mut self, orders: u32, bound_ms: u64) {
         if !self.watched.link.serves() {
             // Nothing was served yet, so there is nothing to drain; `make` is not waited for.
-            Self::leave(EXIT_CLEAN);
+            self.leave(EXIT_CLEAN);
         }
         let end = monotonic_ms() + bound_ms + STUCK_MARGIN_MS;
         self.end_at_ms = Some(self.end_at_ms.map_or(end, |before| before.min(end)));
@@ -364,7 +367,7 @@ impl Watch {
                 "cut",
                 json!({ "why": "the loop did not come back within the drain's bound; a handler blocks it" }),
             );
-            Self::leave(EXIT_UNCLEAN);
+            self.leave(EXIT_UNCLEAN);
         }
     }
 
@@ -374,12 +377,16 @@ impl Watch {
             "os-refused",
             json!({ "what": what, "message": error.to_string() }),
         );
-        Self::leave(crate::refusal::EXIT_OS)
+        self.leave(crate::refusal::EXIT_OS)
     }
 
     /// Ends the process under a loop that may still run, so its words on the page are left to the
     /// supervisor's repair.
-    fn leave(code: u8) -> ! {
+    fn leave(&self, code: u8) -> ! {
+        if let Some(path) = &self.watched.socket_path {
+            // Someone else may have removed it: then there is nothing to do.
+            let _ = std::fs::remove_file(path);
+        }
         log::flush();
         process::exit_now(i32::from(code))
     }
