@@ -4,6 +4,87 @@
 
 use crate::Row;
 
+/// Every error in a rule or a gate names file, line, column and, where one is near, the right name.
+pub const B1: Row = Row { id: "B1", title: "Every error in a rule or a gate names file, line, column and, where one is near, the right name." };
+
+/// No run writes the user's working tree, however it ends.
+pub const B2: Row = Row { id: "B2", title: "No run writes the user's working tree, however it ends." };
+
+/// An edit is applied only where its anchor matches exactly once inside its named item, whatever white space and comments do.
+pub const B3: Row = Row { id: "B3", title: "An edit is applied only where its anchor matches exactly once inside its named item, whatever white space and comments do." };
+
+/// An anchor that matches nothing or several places is BROKEN: stale and names its place.
+pub const B4: Row = Row { id: "B4", title: "An anchor that matches nothing or several places is BROKEN: stale and names its place." };
+
+/// An edit that changes no token, or no executable, is BROKEN: inert.
+pub const B5: Row = Row { id: "B5", title: "An edit that changes no token, or no executable, is BROKEN: inert." };
+
+/// A rule that does not compile is BROKEN: uncompilable, with file, line and column of the diagnostic.
+pub const B6: Row = Row { id: "B6", title: "A rule that does not compile is BROKEN: uncompilable, with file, line and column of the diagnostic." };
+
+/// A rule that names a gate, check or row that is not there, or a message that the clean run prints, is BROKEN: expectation.
+pub const B7: Row = Row { id: "B7", title: "A rule that names a gate, check or row that is not there, or a message that the clean run prints, is BROKEN: expectation." };
+
+/// A gate that is red, flaky or empty on the clean tree ends the run with exit 4 and without a verdict.
+pub const B8: Row = Row { id: "B8", title: "A gate that is red, flaky or empty on the clean tree ends the run with exit 4 and without a verdict." };
+
+/// Results are read from libtest, JUnit, TAP, JSON lines, patterns and exit codes, each with its failure's message.
+pub const B9: Row = Row { id: "B9", title: "Results are read from libtest, JUnit, TAP, JSON lines, patterns and exit codes, each with its failure's message." };
+
+/// A death by a signal that nobody asked for, an undeclared exit code or a missing result is INFRA and never CAUGHT.
+pub const B10: Row = Row { id: "B10", title: "A death by a signal that nobody asked for, an undeclared exit code or a missing result is INFRA and never CAUGHT." };
+
+/// A check that passes its bound twice is TIMEOUT, or CAUGHT when the rule declares that it hangs.
+pub const B11: Row = Row { id: "B11", title: "A check that passes its bound twice is TIMEOUT, or CAUGHT when the rule declares that it hangs." };
+
+/// Nothing of a gate outlives its run, and a process that would have is told.
+pub const B12: Row = Row { id: "B12", title: "Nothing of a gate outlives its run, and a process that would have is told." };
+
+/// A rule is CAUGHT only when its expected check passed clean and is now reported failed, with the expected message where one is given.
+pub const B13: Row = Row { id: "B13", title: "A rule is CAUGHT only when its expected check passed clean and is now reported failed, with the expected message where one is given." };
+
+/// A rule that only another check notices is CAUGHT-ELSEWHERE, and the run ends with exit 1.
+pub const B14: Row = Row { id: "B14", title: "A rule that only another check notices is CAUGHT-ELSEWHERE, and the run ends with exit 1." };
+
+/// A rule that no check notices is MISSED, and the run ends with exit 1.
+pub const B15: Row = Row { id: "B15", title: "A rule that no check notices is MISSED, and the run ends with exit 1." };
+
+/// The exit code is that of the most serious verdict, and a run that measured nothing never exits 0.
+pub const B16: Row = Row { id: "B16", title: "The exit code is that of the most serious verdict, and a run that measured nothing never exits 0." };
+
+/// After SIGKILL of the tool the next run repairs the copy, and with --resume keeps the verdicts of the same tree.
+pub const B17: Row = Row { id: "B17", title: "After SIGKILL of the tool the next run repairs the copy, and with --resume keeps the verdicts of the same tree." };
+
+/// One build for all rules and a build for each rule give the same verdicts.
+pub const B18: Row = Row { id: "B18", title: "One build for all rules and a build for each rule give the same verdicts." };
+
+/// Prove says of each hunk of a change whether a check of the change goes red without it.
+pub const B19: Row = Row { id: "B19", title: "Prove says of each hunk of a change whether a check of the change goes red without it." };
+
+/// A known gap that is still open is declared, and one that is caught is reported as closed with exit 6.
+pub const B20: Row = Row { id: "B20", title: "A known gap that is still open is declared, and one that is caught is reported as closed with exit 6." };
+
+/// The JSON, JUnit, Markdown and terminal reports of a run agree, and events without run\_end are those of a run that did not end.
+pub const B21: Row = Row { id: "B21", title: "The JSON, JUnit, Markdown and terminal reports of a run agree, and events without run_end are those of a run that did not end." };
+
+/// When the clean tree is red after the rules, their verdicts are withdrawn.
+pub const B22: Row = Row { id: "B22", title: "When the clean tree is red after the rules, their verdicts are withdrawn." };
+
+/// The shards of a run are disjoint and together hold every rule once.
+pub const B23: Row = Row { id: "B23", title: "The shards of a run are disjoint and together hold every rule once." };
+
+/// Two gates that bind the same port run beside each other, each in a network of its own.
+pub const B24: Row = Row { id: "B24", title: "Two gates that bind the same port run beside each other, each in a network of its own." };
+
+/// A server or a test that outlives its gate holds up neither the run nor the next rule.
+pub const B25: Row = Row { id: "B25", title: "A server or a test that outlives its gate holds up neither the run nor the next rule." };
+
+/// sabotage init makes a gate that runs, and a rule made from a change in the tree gets its verdict.
+pub const B26: Row = Row { id: "B26", title: "sabotage init makes a gate that runs, and a rule made from a change in the tree gets its verdict." };
+
+/// A control that must pass and fails under the rule makes the rule BROKEN: expectation.
+pub const B27: Row = Row { id: "B27", title: "A control that must pass and fails under the rule makes the rule BROKEN: expectation." };
+
 /// A slot that crashes while serving is respawned at once the first time.
 pub const D1: Row = Row { id: "D1", title: "A slot that crashes while serving is respawned at once the first time." };
 
@@ -697,6 +778,57 @@ pub const S25: Row = Row { id: "S25", title: "A frame without text ends no strea
 /// A client that reconnects to any worker with the last id it got, whatever was cut, killed or overtaken, sees over its whole life consecutive frames or a reset.
 pub const S26: Row = Row { id: "S26", title: "A client that reconnects to any worker with the last id it got, whatever was cut, killed or overtaken, sees over its whole life consecutive frames or a reset." };
 
+/// A pattern in trace.yaml means whole parts of a path, and results that are built and not tracked are found by it.
+pub const T1: Row = Row { id: "T1", title: "A pattern in trace.yaml means whole parts of a path, and results that are built and not tracked are found by it." };
+
+/// Every Rust test of the source is found with its rows under the name that the runner prints, macros and modules in other files included.
+pub const T2: Row = Row { id: "T2", title: "Every Rust test of the source is found with its rows under the name that the runner prints, macros and modules in other files included." };
+
+/// A sabotage rule is read with its rows and its expected checks in each form that the sabotage tool takes.
+pub const T3: Row = Row { id: "T3", title: "A sabotage rule is read with its rows and its expected checks in each form that the sabotage tool takes." };
+
+/// Results of another tree are named stale, counted for nothing and make the run inconclusive with exit 3.
+pub const T4: Row = Row { id: "T4", title: "Results of another tree are named stale, counted for nothing and make the run inconclusive with exit 3." };
+
+/// Every code of a finding is told at its file, line and column when its planted cause is there, and not a single one is told without any.
+pub const T5: Row = Row { id: "T5", title: "Every code of a finding is told at its file, line and column when its planted cause is there, and not a single one is told without any." };
+
+/// Missing or stale results are told once, and what they could cure is not told for each row.
+pub const T6: Row = Row { id: "T6", title: "Missing or stale results are told once, and what they could cure is not told for each row." };
+
+/// A result is joined to the test of the same suite and name, and one that fits several tests counts for none.
+pub const T7: Row = Row { id: "T7", title: "A result is joined to the test of the same suite and name, and one that fits several tests counts for none." };
+
+/// Only a runner's verdict makes an edge passed, and failed, flaky and skipped are none.
+pub const T8: Row = Row { id: "T8", title: "Only a runner's verdict makes an edge passed, and failed, flaky and skipped are none." };
+
+/// An edge is proven only by a sabotage that this very test caught, and hollow when the test that claims the row missed it.
+pub const T9: Row = Row { id: "T9", title: "An edge is proven only by a sabotage that this very test caught, and hollow when the test that claims the row missed it." };
+
+/// A comment tag belongs to the test directly below it, and one in a string, on nothing or of another form is told.
+pub const T10: Row = Row { id: "T10", title: "A comment tag belongs to the test directly below it, and one in a string, on nothing or of another form is told." };
+
+/// Results in JSON lines, JUnit and TAP are read into the same verdicts, and a file that is cut off is told as unreadable.
+pub const T11: Row = Row { id: "T11", title: "Results in JSON lines, JUnit and TAP are read into the same verdicts, and a file that is cut off is told as unreadable." };
+
+/// A change of claim, test or sabotage demotes an accepted edge until it is proven or accepted again, and a change of white space does not.
+pub const T12: Row = Row { id: "T12", title: "A change of claim, test or sabotage demotes an accepted edge until it is proven or accepted again, and a change of white space does not." };
+
+/// The exit code of trace check is 0 for kept, 1 for findings, 2 for input that cannot be read and 3 for inconclusive.
+pub const T13: Row = Row { id: "T13", title: "The exit code of trace check is 0 for kept, 1 for findings, 2 for input that cannot be read and 3 for inconclusive." };
+
+/// The tool goes from nothing to a judged repository in Rust, Python and shell that it has never seen.
+pub const T14: Row = Row { id: "T14", title: "The tool goes from nothing to a judged repository in Rust, Python and shell that it has never seen." };
+
+/// A row that is added takes the next free id, and one that is retired names successors that exist, or nothing is written.
+pub const T15: Row = Row { id: "T15", title: "A row that is added takes the next free id, and one that is retired names successors that exist, or nothing is written." };
+
+/// The report holds a page for each row, escapes every text of the repository and loads nothing from elsewhere.
+pub const T16: Row = Row { id: "T16", title: "The report holds a page for each row, escapes every text of the repository and loads nothing from elsewhere." };
+
+/// The forms for programs hold every finding with code, severity and place.
+pub const T17: Row = Row { id: "T17", title: "The forms for programs hold every finding with code, severity and place." };
+
 /// A fork is refused while the process runs more than one thread.
 pub const U1: Row = Row { id: "U1", title: "A fork is refused while the process runs more than one thread." };
 
@@ -927,6 +1059,33 @@ pub const W42: Row = Row { id: "W42", title: "A refused request, and a connectio
 
 /// Every row that is not retired, in the order of the areas.
 pub const ALL: &[Row] = &[
+    B1,
+    B2,
+    B3,
+    B4,
+    B5,
+    B6,
+    B7,
+    B8,
+    B9,
+    B10,
+    B11,
+    B12,
+    B13,
+    B14,
+    B15,
+    B16,
+    B17,
+    B18,
+    B19,
+    B20,
+    B21,
+    B22,
+    B23,
+    B24,
+    B25,
+    B26,
+    B27,
     D1,
     D2,
     D3,
@@ -1158,6 +1317,23 @@ pub const ALL: &[Row] = &[
     S24,
     S25,
     S26,
+    T1,
+    T2,
+    T3,
+    T4,
+    T5,
+    T6,
+    T7,
+    T8,
+    T9,
+    T10,
+    T11,
+    T12,
+    T13,
+    T14,
+    T15,
+    T16,
+    T17,
     U1,
     U2,
     U3,

@@ -115,6 +115,29 @@ fn words_that_are_no_page_are_refused_and_the_refusal_says_why() {
     }
 }
 
+#[m0_spec::row(E18)]
+#[test]
+fn the_first_words_stand_where_a_reader_of_another_language_looks() {
+    let memory = words(words_needed(2));
+    let page = Page::format(&memory, 2, 7);
+    assert_eq!(
+        changed(&memory, || page.event_id_word().store(41, Relaxed)),
+        [0],
+        "the event id"
+    );
+    assert_eq!(memory[2].load(Relaxed).to_be_bytes(), *b"m0 page1");
+    // Connections held are the first word of a worker's share, and every share has 16 words.
+    for (slot, held) in [(0, 24), (1, 40)] {
+        let share = page.share(slot);
+        share.begin(10);
+        share.serving();
+        share.opened();
+        assert_eq!(memory[held].load(Relaxed), 1, "slot {slot}");
+        share.opened();
+        assert_eq!(memory[held].load(Relaxed), 2, "slot {slot}");
+    }
+}
+
 #[m0_spec::row(F17)]
 #[test]
 fn each_workers_words_stand_on_cache_lines_of_their_own() {
