@@ -54,13 +54,12 @@ struct Metadata {
 }
 
 impl Repository {
-    /// The workspace that holds this program.
+    /// The workspace whose `cargo xtask` was called: what cargo says now comes before what it said
+    /// at build time, since two checkouts that share a target directory share this binary.
     pub(crate) fn own() -> Result<Self> {
-        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-        Self::at(
-            here.parent()
-                .context("xtask stands in a directory of the workspace")?,
-        )
+        let here = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
+        let here = here.unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+        Self::at(&here)
     }
 
     /// The workspace at a directory.
