@@ -4,6 +4,8 @@
 
 #![allow(dead_code, reason = "each test binary uses a part")]
 
+pub(crate) mod refused;
+
 use m0_wire::{Limits, Phase, Refusal, Scanner, Verdict};
 
 /// What became of a stream of bytes.
