@@ -28,8 +28,14 @@ pub const PHASES: &[Phase] = &[
     alone(
         "supervise-term-at-any-moment-of-start-up",
         60,
-        &[E42, E20, E88],
+        &[E42, E20],
         term_in_start_up,
+    ),
+    beside(
+        "supervise-term-when-the-socket-appears",
+        30,
+        &[E88],
+        term_when_the_socket_appears,
     ),
     beside("supervise-inherited-signals", 30, &[E39], inherited_signals),
     beside("supervise-journal", 20, &[E47], journal),
@@ -165,6 +171,42 @@ fn term_in_start_up(run: &Run) -> Result<Witness> {
         "runs",
     );
     Ok(Witness::of("stopped before the banner", early).and("stopped in order", in_order))
+}
+
+fn term_when_the_socket_appears(run: &Run) -> Result<Witness> {
+    const RUNS: usize = 10;
+    let mut early = 0;
+    for index in 0..RUNS {
+        let path = run.dir().join(format!("socket-{index}"));
+        let workers = if index % 2 == 0 { 1 } else { 2 };
+        let server = Server::launch(run)
+            .workers(workers)
+            .bind_unix(&path)
+            .spawn()?;
+        // Without the pause of `until`: the moment right behind the bind is the subject.
+        while !path.exists() {
+            ensure!(
+                server.age() < PATIENCE,
+                "no socket after {} ms",
+                millis(server.age())
+            );
+            std::hint::spin_loop();
+        }
+        server.signal(Signal::SIGTERM)?;
+        let log = server.log().clone();
+        server
+            .finish(&Ending::clean().or_signal(15).within(Duration::from_secs(3)))
+            .with_context(|| format!("run {index}"))?;
+        ensure!(
+            !path.exists(),
+            "run {index} at {workers}: the socket file is left behind"
+        );
+        early += usize::from(log.events("listening").is_empty());
+    }
+    Ok(Witness::of(
+        "stopped between the bind and the banner",
+        early,
+    ))
 }
 
 fn inherited_signals(run: &Run) -> Result<Witness> {
