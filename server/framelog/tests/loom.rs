@@ -90,8 +90,9 @@ fn drain(reader: &mut Reader<'_>) -> u64 {
 }
 
 /// Appends as process `pid` and dies right after store number `after` (from 1): nothing runs then, not
-/// even the release of the lock. `true` when it died, `false` when the append ended before.
-fn append_and_die(log: FrameLog<'_>, pid: u32, after: u32) -> bool {
+/// even the release of the lock. Returns the number it was given (0 when it died before), or `None` when
+/// the append ended without a death.
+fn append_and_die(log: FrameLog<'_>, pid: u32, after: u32) -> Option<u64> {
     thread_local! {
         static VICTIM: Cell<(u32, u32)> = const { Cell::new((0, 0)) };
     }
@@ -106,10 +107,16 @@ fn append_and_die(log: FrameLog<'_>, pid: u32, after: u32) -> bool {
             }
         }
     }));
-    let died = catch_unwind(AssertUnwindSafe(|| append(log, pid))).is_err();
+    let given = Cell::new(0);
+    let died = catch_unwind(AssertUnwindSafe(|| {
+        log.append(pid, |id, frame| {
+            given.set(id.seq);
+            frame.extend_from_slice(&body(id.seq));
+        })
+    }));
     points::set(None);
     points::kill(0);
-    died
+    died.is_err().then_some(given.get())
 }
 
 /// A log that is full: the next frame displaces the first of two.
@@ -128,7 +135,7 @@ fn stores_of_an_append() -> u32 {
     loom::model(move || {
         let log = full_log();
         let mut after = 1;
-        while append_and_die(log, 9, after) {
+        while append_and_die(log, 9, after).is_some() {
             log.repair(9);
             after += 1;
             assert!(after < 100, "an append that never ends");
@@ -192,7 +199,8 @@ fn a_reader_goes_on_while_a_dead_writer_holds_the_lock() {
             let writer = thread::spawn(move || append_and_die(log, 2, after));
             // No wait and no lock in here: loom would report a reader that spins for ever.
             let mut passed = drain(&mut reader);
-            assert!(writer.join().expect("its death was caught"));
+            let died = writer.join().expect("its death was caught");
+            assert!(died.is_some());
             passed += drain(&mut reader);
             assert_eq!(passed, log.tail() - 1);
         });
@@ -208,7 +216,9 @@ fn a_repair_and_a_survivors_append_do_not_disturb_each_other() {
         executions += explore(2, move || {
             let log = full_log();
             let survivor = thread::spawn(move || append(log, 1));
-            append_and_die(log, 9, after);
+            let given = append_and_die(log, 9, after).unwrap_or(0);
+            // Nobody else commits while the dead one holds the lock.
+            let committed = given != 0 && log.tail() > given;
             log.repair(9);
             let appended = survivor.join().expect("the survivor did not panic");
             let before = log.tail() - 1;
@@ -217,6 +227,10 @@ fn a_repair_and_a_survivors_append_do_not_disturb_each_other() {
             assert_eq!(id.seq, before + 1);
             if let Ok(id) = appended {
                 assert!(id.seq <= before, "an id that was given is committed");
+                assert!(
+                    !committed || id.seq != given,
+                    "the dead one's frame was overwritten"
+                );
             }
             let first = log.oldest();
             let mut reader = Reader::after(log, first - 1).expect("the oldest frame is there");
@@ -231,7 +245,10 @@ fn a_repair_and_a_survivors_append_do_not_disturb_each_other() {
 fn of_two_repairs_one_takes_the_lock_and_a_survivor_keeps_its_own() {
     check(explore(2, || {
         let log = small_log();
-        assert!(append_and_die(log, 9, 2), "dies with frame 1 begun");
+        assert!(
+            append_and_die(log, 9, 2).is_some(),
+            "dies with frame 1 begun"
+        );
         let repairs = [(); 2].map(|()| thread::spawn(move || log.repair(9)));
         let survivor = append(log, 1);
         let repairs = repairs.map(|repair| repair.join().expect("repair did not panic"));
