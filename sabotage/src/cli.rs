@@ -1,0 +1,294 @@
+//! The command line: what can be asked, and the exit code of the answer.
+//!
+//! Owns flags and words; each command is a function below `cli`. Invariant: exit 0 only when what was
+//! asked for is as declared; 2 for a wrong command line or files that cannot be read.
+
+mod author;
+mod look;
+mod start;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use clap::{CommandFactory as _, Parser, Subcommand};
+
+use crate::report;
+use crate::run::jail;
+use crate::session::{Options, Session, Summary, Unreadable};
+use crate::verdict::Exit;
+
+/// Breaks one promise at a time in a copy of your repository, and says which gate noticed.
+///
+/// Start with `sabotage init`, then `sabotage run`. Your working tree is never changed by a run.
+#[derive(Debug, Parser)]
+#[command(
+    name = "sabotage",
+    version,
+    about,
+    after_help = "Exit codes: 0 as declared · 1 missed or caught elsewhere · 2 usage · 3 a rule is BROKEN · 4 the gate is not green on the clean tree · 5 inconclusive · 6 a known gap is closed · 7 nothing ran · 8 incomplete · 70 internal"
+)]
+struct Cli {
+    /// A directory of the repository; the default is the present one.
+    #[arg(short = 'C', long, global = true, value_name = "DIR")]
+    directory: Option<PathBuf>,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Make sabotage/gates.yaml and a first rule for this repository.
+    Init,
+    /// Print a new rule to fill in; with --from-diff, made from your uncommitted changes.
+    New {
+        /// Its id: lower-case words joined by `-`.
+        id: String,
+        /// Take the edits from `git diff` (which stays as it is).
+        #[arg(long)]
+        from_diff: bool,
+    },
+    /// Check rules and gates without a build.
+    Lint,
+    /// List rules.
+    List {
+        /// Names, patterns, `tag:`, `row:`, `gate:`.
+        selectors: Vec<String>,
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Apply rules one at a time to a copy, and run the gates that should notice.
+    Run(Box<RunOptions>),
+    /// Show a rule as a diff, and its last verdict.
+    Show {
+        /// Its id.
+        id: String,
+    },
+    /// Apply a rule to a directory that is a copy of the repository.
+    Apply {
+        /// Its id.
+        id: String,
+        /// The copy; the repository itself is refused.
+        #[arg(long)]
+        dir: PathBuf,
+    },
+    /// Say what this machine and this repository give to work with.
+    Doctor,
+    /// Say which part of a commit or branch is held by its tests.
+    Prove(ProveOptions),
+    /// Print evidence.json of the last run.
+    Evidence,
+    /// Print the JSON Schema of rules or gates, for editors.
+    Schema {
+        /// `rules` or `gates`.
+        #[arg(value_parser = ["rules", "gates"])]
+        which: String,
+    },
+    /// Remove everything kept for this repository in the cache.
+    Clean,
+    /// Print completions for a shell.
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+}
+
+#[derive(Debug, clap::Args)]
+struct RunOptions {
+    /// Names, patterns (`publish-*`), `tag:WORD`, `row:E22`, `gate:NAME`; none means all.
+    selectors: Vec<String>,
+    /// Only rules that a change since this revision touches.
+    #[arg(long, value_name = "REV")]
+    since: Option<String>,
+    /// Only part K of N.
+    #[arg(long, value_name = "K/N", value_parser = shard)]
+    shard: Option<(usize, usize)>,
+    /// Begin no rule after this time (`10m`); the rest is PENDING.
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    budget: Option<Duration>,
+    /// Runs of each expected check; when they disagree the verdict is FLAKY.
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    repeat: u32,
+    /// Clean runs of each gate before any rule.
+    #[arg(long, default_value_t = 2, value_name = "N")]
+    baseline: u32,
+    /// Keep the verdicts of the last run, if it was of the same tree.
+    #[arg(long)]
+    resume: bool,
+    /// A build for each rule, also where one build could serve all.
+    #[arg(long)]
+    per_rule: bool,
+    /// When the expected check misses, do not look for another that notices.
+    #[arg(long)]
+    no_elsewhere: bool,
+    /// Run gates without namespaces.
+    #[arg(long)]
+    no_jail: bool,
+    /// Gates at once; the default follows from what the clean runs cost.
+    #[arg(short, long, default_value_t = 0, value_name = "N")]
+    jobs: usize,
+    /// Write the results as JSON.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Write JUnit XML.
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
+    /// Write Markdown.
+    #[arg(long, value_name = "FILE")]
+    md: Option<PathBuf>,
+    /// Show the closing line only.
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+#[derive(Debug, clap::Args)]
+struct ProveOptions {
+    /// The commit.
+    #[arg(required_unless_present = "base")]
+    commit: Option<String>,
+    /// Prove everything since this revision instead.
+    #[arg(long, value_name = "REV", conflicts_with = "commit")]
+    base: Option<String>,
+    /// The gate to ask; the default is every gate of sabotage/gates.yaml.
+    #[arg(long)]
+    gate: Vec<String>,
+}
+
+fn shard(text: &str) -> Result<(usize, usize), String> {
+    let parsed = text
+        .split_once('/')
+        .and_then(|(k, n)| Some((k.parse().ok()?, n.parse().ok()?)));
+    match parsed {
+        Some((k, n)) if k >= 1 && k <= n => Ok((k, n)),
+        _ => Err("not K/N with 1 ≤ K ≤ N".into()),
+    }
+}
+
+fn time(text: &str) -> Result<Duration, String> {
+    crate::schema::read::duration(text).ok_or_else(|| "not a time such as 90s or 10m".into())
+}
+
+/// The whole program.
+pub fn main() -> ExitCode {
+    let mut words: Vec<String> = std::env::args().collect();
+    match (
+        words.get(1).map(String::as_str),
+        words.get(2).and_then(|text| jail::asked(text)),
+    ) {
+        (Some(jail::OUTER), Some(asked)) => return jail::outer(&asked),
+        (Some(jail::INIT), Some(asked)) => return jail::init(&asked),
+        _ => {}
+    }
+    // `cargo sabotage run` starts `cargo-sabotage sabotage run`.
+    if words.get(1).is_some_and(|word| word == "sabotage") {
+        words.remove(1);
+    }
+    let cli = match Cli::try_parse_from(words) {
+        Ok(cli) => cli,
+        Err(error) => {
+            let usage = error.use_stderr();
+            // Nothing is left to tell when even the terminal is closed.
+            let _ = error.print();
+            return ExitCode::from(if usage { Exit::Usage.code() } else { 0 });
+        }
+    };
+    match dispatch(cli) {
+        Ok(exit) => ExitCode::from(exit.code()),
+        Err(error) => {
+            anstream::eprintln!("sabotage: {error:#}");
+            ExitCode::from(Exit::Usage.code())
+        }
+    }
+}
+
+fn dispatch(cli: Cli) -> Result<Exit> {
+    let here = match cli.directory {
+        Some(dir) => dir,
+        None => std::env::current_dir().context("the present directory")?,
+    };
+    if let Command::Completions { shell } = cli.command {
+        clap_complete::generate(
+            shell,
+            &mut Cli::command(),
+            "sabotage",
+            &mut std::io::stdout(),
+        );
+        return Ok(Exit::Declared);
+    }
+    if let Command::Schema { which } = &cli.command {
+        anstream::println!("{}", author::schema(which)?);
+        return Ok(Exit::Declared);
+    }
+    let root = crate::tree::root_of(&here)?;
+    match cli.command {
+        Command::Init => start::init(&root),
+        Command::New { id, from_diff } => author::new(&root, &id, from_diff),
+        Command::Lint => look::lint(&root),
+        Command::List { selectors, json } => look::list(&root, &selectors, json),
+        Command::Run(options) => run(&root, &options),
+        Command::Show { id } => look::show(&root, &id),
+        Command::Apply { id, dir } => author::apply(&root, &id, &dir),
+        Command::Doctor => start::doctor(&root),
+        Command::Prove(options) => {
+            let what = match (options.commit, options.base) {
+                (Some(commit), _) => crate::prove::What::Commit(commit),
+                (None, Some(base)) => crate::prove::What::Since(base),
+                (None, None) => anyhow::bail!("name a commit, or --base REV"),
+            };
+            crate::prove::run(&root, &what, &options.gate)
+        }
+        Command::Evidence => look::evidence(&root),
+        Command::Clean => start::clean(&root),
+        Command::Schema { .. } | Command::Completions { .. } => Ok(Exit::Declared),
+    }
+}
+
+fn run(root: &Path, asked: &RunOptions) -> Result<Exit> {
+    let options = Options {
+        selectors: asked.selectors.clone(),
+        since: asked.since.clone(),
+        shard: asked.shard,
+        budget: asked.budget,
+        repeat: asked.repeat,
+        baseline: asked.baseline,
+        resume: asked.resume,
+        per_rule: asked.per_rule,
+        elsewhere: !asked.no_elsewhere,
+        jailed: !asked.no_jail,
+        jobs: asked.jobs,
+        quiet: asked.quiet,
+    };
+    let session = match Session::open(root, options)? {
+        Ok(session) => session,
+        Err(Unreadable(findings)) => return Ok(complain(&findings)),
+    };
+    let summary = session.run()?;
+    outputs(&summary, asked)?;
+    anstream::println!("{}", report::terminal::closing(&summary));
+    if !asked.quiet && summary.exit != Exit::Declared {
+        anstream::println!("details: {}", summary.dir.display());
+    }
+    Ok(summary.exit)
+}
+
+fn outputs(summary: &Summary, asked: &RunOptions) -> Result<()> {
+    let write = |path: &Option<PathBuf>, text: &dyn Fn() -> Result<String>| -> Result<()> {
+        let Some(path) = path else { return Ok(()) };
+        std::fs::write(path, text()?).with_context(|| format!("cannot write {}", path.display()))
+    };
+    write(&asked.json, &|| {
+        Ok(serde_json::to_string_pretty(&report::json::results(summary))? + "\n")
+    })?;
+    write(&asked.junit, &|| Ok(report::junit::report(summary)))?;
+    write(&asked.md, &|| Ok(report::markdown::report(summary)))
+}
+
+/// Prints findings; the exit code of files that cannot be understood.
+fn complain(findings: &[crate::finding::Finding]) -> Exit {
+    for finding in findings {
+        anstream::eprintln!("{finding}");
+    }
+    Exit::Usage
+}

@@ -1,0 +1,52 @@
+//! Markdown: the closing line and a table, worst first.
+
+use std::fmt::Write as _;
+
+use crate::session::Summary;
+
+/// The report.
+pub fn report(summary: &Summary) -> String {
+    let mut text = format!(
+        "## Sabotage\n\n{}\n",
+        anstream::adapter::strip_str(&super::terminal::closing(summary))
+    );
+    if summary.records.is_empty() {
+        return text;
+    }
+    text.push_str("\n| rule | rows | verdict | check | why |\n|---|---|---|---|---|\n");
+    let mut records: Vec<_> = summary.records.iter().collect();
+    records.sort_by_key(|record| (record.verdict.exit(), record.rule.clone()));
+    for record in records {
+        let check = match (&record.gate, &record.check) {
+            (Some(gate), Some(check)) => format!("{gate}: {check}"),
+            _ => String::new(),
+        };
+        let why = if record.why.is_empty() {
+            record.message.clone().unwrap_or_default()
+        } else {
+            record.why.clone()
+        };
+        let why: String = why
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .chars()
+            .take(160)
+            .collect();
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} | {} | {} |",
+            record.rule,
+            record.rows.join(" "),
+            record.verdict.word(),
+            cell(&check),
+            cell(&why)
+        );
+    }
+    text
+}
+
+/// A bar would end the cell.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|")
+}

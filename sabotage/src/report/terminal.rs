@@ -1,0 +1,108 @@
+//! Lines for people: a few for each rule that needs an eye, and one for the whole run.
+//!
+//! Owns the words and the colours. Invariant: the last line says how many rules were caught, missed and
+//! broken, and what a rule cost.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use anstyle::{AnsiColor, Style};
+
+use crate::session::Summary;
+use crate::verdict::{Record, Verdict};
+
+fn paint(verdict: Verdict, text: &str) -> String {
+    let colour = match verdict {
+        Verdict::Caught => AnsiColor::Green,
+        Verdict::Skipped | Verdict::KnownGap | Verdict::Pending => AnsiColor::Cyan,
+        Verdict::Infra | Verdict::Timeout | Verdict::Flaky | Verdict::GapClosed => {
+            AnsiColor::Yellow
+        }
+        _ => AnsiColor::Red,
+    };
+    let style = Style::new().fg_color(Some(colour.into())).bold();
+    format!("{style}{text}{style:#}")
+}
+
+/// One rule: verdict, name, promise, reason, message.
+pub fn record(record: &Record) -> String {
+    let mut text = format!(
+        "{} {}\n",
+        paint(record.verdict, record.verdict.word()),
+        record.rule
+    );
+    let rows = if record.rows.is_empty() {
+        String::new()
+    } else {
+        format!(" [{}]", record.rows.join(" "))
+    };
+    let _ = writeln!(text, "    {}{rows}", record.promise);
+    let _ = write!(text, "    rule at {}", record.at);
+    if let (Some(gate), Some(check)) = (&record.gate, &record.check) {
+        let _ = write!(text, "\n    gate {gate}, check {check}");
+    }
+    if !record.why.is_empty() {
+        let _ = write!(text, "\n    {}", record.why.replace('\n', "\n    "));
+    }
+    if let Some(message) = &record.message {
+        for line in message
+            .lines()
+            .filter(|line| !line.trim().is_empty())
+            .take(6)
+        {
+            let _ = write!(text, "\n    | {line}");
+        }
+    }
+    text
+}
+
+/// The closing lines.
+pub fn closing(summary: &Summary) -> String {
+    let mut text = String::new();
+    for bad in &summary.bad {
+        let _ = writeln!(
+            text,
+            "{} {}: {}",
+            paint(Verdict::Missed, &format!("GATE {}", bad.word)),
+            bad.gate,
+            bad.why
+        );
+    }
+    if !summary.bad.is_empty() {
+        let _ = write!(
+            text,
+            "no verdicts: the gates must be green on the clean tree first"
+        );
+        return text;
+    }
+    let mut counts: BTreeMap<Verdict, usize> = BTreeMap::new();
+    for record in &summary.records {
+        *counts.entry(record.verdict).or_default() += 1;
+    }
+    let missed: usize = summary
+        .records
+        .iter()
+        .filter(|record| record.verdict.is_broken() || record.verdict == Verdict::Missed)
+        .count();
+    let caught = summary
+        .records
+        .iter()
+        .filter(|record| matches!(record.verdict, Verdict::Caught | Verdict::CaughtElsewhere))
+        .count();
+    let _ = write!(
+        text,
+        "{} rules: {caught} caught, {missed} missed",
+        summary.records.len()
+    );
+    for (verdict, count) in &counts {
+        if !matches!(verdict, Verdict::Caught | Verdict::Missed) {
+            let _ = write!(text, ", {count} {}", verdict.word());
+        }
+    }
+    let _ = write!(text, "; {:.1} s", summary.wall.as_secs_f64());
+    for (how, seconds) in &summary.per_rule {
+        let _ = write!(text, ", {seconds:.2} s a rule built {how}");
+    }
+    let _ = write!(text, "; exit {}", summary.exit.code());
+    text
+}

@@ -1,0 +1,316 @@
+//! A run: the tree is copied, the gates are measured clean, each rule is applied and judged.
+//!
+//! Owns the order. Reading order: `select`, `baseline`, `own` (a build for each rule), `judge`.
+//! Invariants: no verdict without a green clean tree; the copy is the tree again after each rule; what
+//! follows the last green sentinel is withdrawn when the next is not green.
+
+pub mod baseline;
+mod judge;
+mod own;
+pub mod select;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use serde_json::json;
+
+use crate::finding::Finding;
+use crate::log::Log;
+use crate::report;
+use crate::run::gate::Place;
+use crate::schema::rule::Rule;
+use crate::schema::{Declared, check, read};
+use crate::slot::{Slot, home};
+use crate::source::edit::{self, Broken, Changed};
+use crate::tree::Tree;
+use crate::verdict::{Exit, Record, Verdict, exit_of};
+
+/// What is asked for.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Names, patterns, `tag:`, `row:`, `gate:`; none means all.
+    pub selectors: Vec<String>,
+    /// Only rules whose files changed since this revision.
+    pub since: Option<String>,
+    /// This part of so many.
+    pub shard: Option<(usize, usize)>,
+    /// No new rule after this time.
+    pub budget: Option<Duration>,
+    /// Runs of each expected check, where a rule names none.
+    pub repeat: u32,
+    /// Clean runs of each gate.
+    pub baseline: u32,
+    /// Keep the verdicts of the last run of the same tree.
+    pub resume: bool,
+    /// A build for each rule.
+    pub per_rule: bool,
+    /// Look for other checks that notice when the expected one does not.
+    pub elsewhere: bool,
+    /// Gates run in namespaces where they can.
+    pub jailed: bool,
+    /// Gates at once; 0 is chosen from what the baseline measured.
+    pub jobs: usize,
+    /// Show nothing while running.
+    pub quiet: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            selectors: Vec::new(),
+            since: None,
+            shard: None,
+            budget: None,
+            repeat: 1,
+            baseline: 2,
+            resume: false,
+            per_rule: false,
+            elsewhere: true,
+            jailed: true,
+            jobs: 0,
+            quiet: false,
+        }
+    }
+}
+
+/// A run in hand.
+#[derive(Debug)]
+pub struct Session {
+    /// What is declared.
+    pub declared: Declared,
+    /// What is asked for.
+    pub options: Options,
+    /// Where facts go.
+    pub log: Log,
+    /// The tree as it was copied.
+    pub tree: Tree,
+    /// The repository's cache.
+    pub home: PathBuf,
+    /// This run's directory.
+    pub dir: PathBuf,
+    started: Instant,
+}
+
+/// What a run came to.
+#[derive(Debug)]
+pub struct Summary {
+    /// The exit code.
+    pub exit: Exit,
+    /// A record a rule.
+    pub records: Vec<Record>,
+    /// Gates that are not green; then there are no records.
+    pub bad: Vec<baseline::Bad>,
+    /// The run's directory.
+    pub dir: PathBuf,
+    /// The tree's hash.
+    pub tree: String,
+    /// The commit.
+    pub commit: Option<String>,
+    /// Wall time.
+    pub wall: Duration,
+    /// Seconds a rule: rules built alone, and rules built together, where there were any.
+    pub per_rule: BTreeMap<String, f64>,
+    /// What needs an eye beside the verdicts.
+    pub notes: Vec<String>,
+}
+
+/// A rule that can be applied.
+pub(crate) struct Applied<'a> {
+    pub(crate) rule: &'a Rule,
+    pub(crate) files: BTreeMap<PathBuf, Changed>,
+}
+
+/// Files that could not be understood: nothing is run.
+#[derive(Debug)]
+pub struct Unreadable(pub Vec<Finding>);
+
+impl Session {
+    /// Reads the repository at `root`.
+    pub fn open(root: &Path, options: Options) -> Result<Result<Self, Unreadable>> {
+        let (declared, mut findings) = read::declared(root)?;
+        findings.extend(check::shared(&declared));
+        if !findings.is_empty() {
+            return Ok(Err(Unreadable(findings)));
+        }
+        let home = home(root)?;
+        let stamp = jiff::Timestamp::now().to_string().replace([':', '.'], "-");
+        let dir = home
+            .join("runs")
+            .join(format!("{stamp}-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).with_context(|| format!("cannot make {}", dir.display()))?;
+        let log = Log::create(&dir.join("events.jsonl"), options.quiet)?;
+        let tree = Tree::read(root)?;
+        Ok(Ok(Self {
+            declared,
+            options,
+            log,
+            tree,
+            home,
+            dir,
+            started: Instant::now(),
+        }))
+    }
+
+    /// The whole run.
+    pub fn run(&self) -> Result<Summary> {
+        let chosen = select::choose(&self.declared, &self.options, &self.tree)?;
+        self.log.fact(
+            "run_start",
+            json!({
+                "tree": self.tree.hash, "commit": self.tree.commit, "pid": std::process::id(),
+                "rules": chosen.iter().map(|rule| &rule.id.value).collect::<Vec<_>>(),
+                "version": env!("CARGO_PKG_VERSION"), "keys": select::keys(&chosen, self),
+            }),
+        );
+        self.log.expect(chosen.len());
+        let slot = Slot::open(&self.home, "own")?;
+        if let Some(rule) = slot.was_dirty() {
+            self.log.note(&format!(
+                "the last run ended with `{}` applied to its copy; the copy is made anew",
+                rule.trim()
+            ));
+        }
+        slot.sync(&self.tree)?;
+        let mut records = BTreeMap::new();
+        let mut bad = Vec::new();
+        let mut per_rule = BTreeMap::new();
+        let kept = if self.options.resume {
+            select::kept(self, &chosen)?
+        } else {
+            BTreeMap::new()
+        };
+        let mut todo = Vec::new();
+        for rule in &chosen {
+            if let Some(record) = kept.get(&rule.id.value) {
+                self.tell(&mut records, record.clone());
+            } else {
+                match self.lint(rule, &slot)? {
+                    Ok(applied) => todo.push(applied),
+                    Err(record) => self.tell(&mut records, record),
+                }
+            }
+        }
+        if !todo.is_empty() {
+            let place = Place::new(&slot, self.dir.join("out"), self.options.jailed);
+            let rules: Vec<&Rule> = todo.iter().map(|applied| applied.rule).collect();
+            let baseline = baseline::measure(self, &place, &rules)?;
+            bad = baseline.bad;
+            if bad.is_empty() {
+                own::run(
+                    self,
+                    &place,
+                    &baseline.clean,
+                    todo,
+                    &mut records,
+                    &mut per_rule,
+                )?;
+            }
+        }
+        let after = Tree::read(&self.tree.root)?;
+        if after.hash != self.tree.hash {
+            self.log.note("the working tree changed while the rules ran; the verdicts are of the tree as it was");
+        }
+        self.close(&chosen, &records, bad, per_rule)
+    }
+
+    fn close(
+        &self,
+        chosen: &[&Rule],
+        records: &BTreeMap<String, Record>,
+        bad: Vec<baseline::Bad>,
+        per_rule: BTreeMap<String, f64>,
+    ) -> Result<Summary> {
+        let records: Vec<Record> = if bad.is_empty() {
+            chosen
+                .iter()
+                .filter_map(|rule| records.get(&rule.id.value).cloned())
+                .collect()
+        } else {
+            Vec::new()
+        };
+        let exit = if bad.is_empty() {
+            exit_of(records.iter().map(|record| record.verdict))
+        } else {
+            Exit::Gate
+        };
+        self.log.done();
+        let summary = Summary {
+            exit,
+            records,
+            bad,
+            dir: self.dir.clone(),
+            tree: self.tree.hash.clone(),
+            commit: self.tree.commit.clone(),
+            wall: self.started.elapsed(),
+            per_rule,
+            notes: self.log.notes(),
+        };
+        report::json::write(&summary)?;
+        self.log.fact(
+            "run_end",
+            json!({ "exit": exit.code(), "seconds": summary.wall.as_secs_f64() }),
+        );
+        let _ = std::fs::write(self.home.join("last"), self.dir.display().to_string());
+        Ok(summary)
+    }
+
+    /// Whether the budget is used up.
+    pub(crate) fn spent(&self) -> bool {
+        self.options
+            .budget
+            .is_some_and(|budget| self.started.elapsed() >= budget)
+    }
+
+    /// Records a verdict and tells it.
+    pub(crate) fn tell(&self, records: &mut BTreeMap<String, Record>, record: Record) {
+        self.log.verdict(&record);
+        records.insert(record.rule.clone(), record);
+    }
+
+    /// Everything that can be said of a rule without a build.
+    fn lint<'a>(&self, rule: &'a Rule, slot: &Slot) -> Result<Result<Applied<'a>, Record>> {
+        if let Some(skip) = &rule.skip {
+            let why = format!("{} (until {})", skip.why, skip.until.value);
+            return Ok(Err(Record::new(rule, Verdict::Skipped).because(why)));
+        }
+        if !rule.platforms.is_empty()
+            && !rule
+                .platforms
+                .iter()
+                .any(|name| name == std::env::consts::OS)
+        {
+            let why = format!("only on {}", rule.platforms.join(", "));
+            return Ok(Err(Record::new(rule, Verdict::Skipped).because(why)));
+        }
+        let rows = check::rows(&self.declared)?;
+        Ok(lint(&self.declared, rule, rows.as_ref(), &slot.tree))
+    }
+}
+
+/// A rule's edits on the files under `tree`, or the BROKEN record.
+#[expect(
+    clippy::result_large_err,
+    reason = "both are records of about one size, made once a rule"
+)]
+pub(crate) fn lint<'a>(
+    declared: &Declared,
+    rule: &'a Rule,
+    rows: Option<&std::collections::BTreeSet<String>>,
+    tree: &Path,
+) -> Result<Applied<'a>, Record> {
+    if let Some(finding) = check::rule(declared, rule, rows).first() {
+        return Err(Record::new(rule, Verdict::BrokenExpectation).because(finding.to_string()));
+    }
+    match edit::apply(rule, |path| std::fs::read_to_string(tree.join(path)).ok()) {
+        Ok(files) => Ok(Applied { rule, files }),
+        Err(broken) => {
+            let verdict = match broken {
+                Broken::Stale(_) => Verdict::BrokenStale,
+                Broken::Inert(_) => Verdict::BrokenInert,
+            };
+            Err(Record::new(rule, verdict).because(broken.finding().to_string()))
+        }
+    }
+}

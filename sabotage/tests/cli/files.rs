@@ -1,0 +1,137 @@
+//! What a run writes, and what it prints: all of it agrees.
+
+use super::fixture::{CAUGHT, Fixture, MISSED, STALE};
+use serde_json::Value;
+
+#[m0_spec::row(B21)]
+#[test]
+fn reports_and_events_agree() {
+    let fixture = Fixture::shell(&[CAUGHT, MISSED, STALE].concat());
+    let (junit, md) = (
+        fixture.cache().with_file_name("j.xml"),
+        fixture.cache().with_file_name("m.md"),
+    );
+    let (junit_text, md_text) = (junit.display().to_string(), md.display().to_string());
+    let (_, verdicts, answer) = fixture.verdicts(&["--junit", &junit_text, "--md", &md_text]);
+    let xml = std::fs::read_to_string(junit).expect("JUnit");
+    let table = std::fs::read_to_string(md).expect("Markdown");
+    assert!(xml.contains("tests=\"3\" failures=\"2\""), "{xml}");
+    let dir = answer
+        .out
+        .lines()
+        .find_map(|line| line.strip_prefix("details: "))
+        .expect("the run's directory");
+    let read = |name: &str| std::fs::read_to_string(format!("{dir}/{name}")).expect("written");
+    let events: Vec<Value> = read("events.jsonl")
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("a fact"))
+        .collect();
+    let evidence: Value = serde_json::from_str(&read("evidence.json")).expect("JSON");
+    for (index, (rule, verdict)) in verdicts.iter().enumerate() {
+        let told = |event: &&Value| event["event"] == "verdict" && event["rule"] == rule.as_str();
+        assert_eq!(
+            events.iter().find(told).expect("a fact")["verdict"],
+            verdict.as_str()
+        );
+        assert_eq!(evidence[index]["rule"], rule.as_str());
+        assert_eq!(evidence[index]["verdict"], verdict.as_str());
+        assert!(table.contains(&format!("| {rule} |")), "{table}");
+        let case = xml
+            .lines()
+            .find(|line| line.contains(&format!("name=\"{rule}\"")))
+            .expect("a case");
+        assert_eq!(case.contains("<failure"), verdict != "caught", "{case}");
+    }
+    assert_eq!(events.first().expect("some")["event"], "run_start");
+    assert_eq!(events.last().expect("some")["event"], "run_end");
+    assert_eq!(events.last().expect("some")["exit"], 3);
+    let printed = fixture.run(&["evidence"]);
+    assert_eq!(
+        serde_json::from_str::<Value>(&printed.out).expect("JSON"),
+        evidence
+    );
+}
+
+#[m0_spec::row(B26)]
+#[test]
+fn from_init_to_a_verdict_in_five_commands() {
+    let fixture = Fixture::new(&[
+        ("Makefile", "test:\n\tsh t.sh\n"),
+        ("t.sh", super::fixture::TAP),
+        ("sum.sh", super::fixture::SUM),
+    ]);
+    let init = fixture.command(&["init"]).output().expect("runs");
+    assert!(init.status.success(), "{init:?}");
+    fixture.write("sum.sh", &super::fixture::SUM.replace("$1 + $2", "$1 - $2"));
+    let made = fixture
+        .command(&["new", "adds-wrong", "--from-diff"])
+        .output()
+        .expect("runs");
+    let rule =
+        String::from_utf8_lossy(&made.stdout).replace("THE CHECK THAT SHOULD NOTICE", "exit");
+    fixture.write("sabotage/rules/first.yaml", &rule);
+    fixture.write("sum.sh", super::fixture::SUM);
+    fixture.check(&[], 0, &[("adds-wrong", "caught")]);
+}
+
+#[m0_spec::row(B2, B4)]
+#[test]
+fn a_rule_is_applied_to_a_copy_and_never_to_the_tree() {
+    let fixture = Fixture::shell(CAUGHT);
+    let refused = fixture.run(&["apply", "adds-wrong", "--dir", "."]);
+    assert_eq!(refused.code, 2, "{}", refused.out);
+    let copy = fixture.cache().with_file_name("copy");
+    std::fs::create_dir_all(&copy).expect("made");
+    std::fs::write(copy.join("sum.sh"), super::fixture::SUM).expect("written");
+    let applied = fixture.run(&["apply", "adds-wrong", "--dir", &copy.display().to_string()]);
+    assert_eq!(applied.code, 0, "{}", applied.out);
+    assert!(
+        std::fs::read_to_string(copy.join("sum.sh"))
+            .expect("read")
+            .contains("$1 - $2")
+    );
+}
+
+#[m0_spec::row(B1)]
+#[test]
+fn the_schema_knows_every_key_that_the_parser_knows() {
+    let fixture = Fixture::shell(CAUGHT);
+    for (which, parsed, at) in [
+        ("rules", "r", "/$defs/rule/properties"),
+        ("gates", "g", "/$defs/gate/properties"),
+    ] {
+        let schema: Value =
+            serde_json::from_str(&fixture.run(&["schema", which]).out).expect("JSON");
+        let keys = schema
+            .pointer(at)
+            .and_then(Value::as_object)
+            .expect("properties");
+        // An unknown key makes the parser say which ones it knows.
+        let wrong = match parsed {
+            "r" => format!("{CAUGHT}  zzzzzz: 1\n"),
+            _ => format!("{}    zzzzzz: 1\n", super::fixture::SHELL_GATES),
+        };
+        let fixture = Fixture::shell(CAUGHT);
+        fixture.write(
+            if parsed == "r" {
+                "sabotage/rules/r.yaml"
+            } else {
+                "sabotage/gates.yaml"
+            },
+            &wrong,
+        );
+        let out = fixture.run(&["lint"]).out;
+        let known = out
+            .split("(one of ")
+            .nth(1)
+            .and_then(|rest| rest.split(')').next())
+            .expect("a list of keys");
+        for key in known.split(", ") {
+            assert!(
+                keys.contains_key(key),
+                "the schema of {which} lacks `{key}`"
+            );
+        }
+        assert_eq!(known.split(", ").count(), keys.len(), "{known}");
+    }
+}

@@ -1,0 +1,12 @@
+//! The tool as a user runs it: on repositories that each test makes, by the binary that was built.
+//!
+//! Reading order: `fixture` (repositories), then one file for each part of the contract.
+
+mod broken;
+mod caught;
+mod files;
+mod fixture;
+mod gates;
+mod killed;
+mod rust;
+mod traps;

@@ -1,0 +1,140 @@
+//! Rust with cargo test: anchors by tokens, compile errors told from failed tests, inert rules.
+
+use super::fixture::Fixture;
+
+const LIB: &str = "//! Sums.\n\npub struct Sum(pub i32);\n\nimpl Sum {\n    /// Adds.\n    pub fn add(&self, other: i32) -> i32 {\n        \
+    // the sum\n        self.0 + other\n    }\n\n    pub fn twice(&self) -> i32 {\n        self.0 + self.0\n    }\n}\n\n\
+    pub fn negative(n: i32) -> bool {\n    if n < 0 {\n        return true;\n    }\n    false\n}\n";
+const TESTS: &str = "use fx::{Sum, negative};\n\n#[test]\nfn adds() {\n    assert_eq!(Sum(2).add(3), 5, \"wrong sum\");\n}\n\n\
+    #[test]\nfn doubles() {\n    assert_eq!(Sum(2).twice(), 4);\n}\n\n#[test]\nfn signs() {\n    assert!(negative(-1));\n    assert!(!negative(1));\n}\n";
+const MANIFEST: &str =
+    "[package]\nname = \"fx\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[workspace]\n";
+const LOCK: &str = "version = 4\n\n[[package]]\nname = \"fx\"\nversion = \"0.1.0\"\n";
+const GATES: &str = "gates:\n  unit: {cargo_test: --offline, timeout: 60s}\n";
+
+fn rule(id: &str, inside: &str, find: &str, with: &str, check: &str) -> String {
+    format!(
+        "- id: {id}\n  promise: It holds.\n  edits:\n    - file: src/lib.rs\n      in: {inside}\n      find: \"{find}\"\n      with: \"{with}\"\n  \
+         expect: [{{gate: unit, check: {check}}}]\n"
+    )
+}
+
+fn fixture(rules: &str) -> Fixture {
+    Fixture::new(&[
+        ("Cargo.toml", MANIFEST),
+        ("Cargo.lock", LOCK),
+        (".gitignore", "target/\n"),
+        ("src/lib.rs", LIB),
+        ("tests/it.rs", TESTS),
+        ("sabotage/gates.yaml", GATES),
+        ("sabotage/rules/r.yaml", rules),
+    ])
+}
+
+#[m0_spec::row(B3, B5, B6, B13, B15)]
+#[test]
+fn caught_missed_and_each_kind_of_broken() {
+    let rules = [
+        rule(
+            "adds-wrong",
+            "impl Sum",
+            "self . 0+other",
+            "self.0 - other",
+            "adds",
+        ),
+        rule(
+            "twice-wrong",
+            "fn Sum::twice",
+            "self.0 + self.0",
+            "self.0 * self.0",
+            "it::doubles",
+        ),
+        rule(
+            "uncompilable",
+            "fn negative",
+            "return true;",
+            "return 1;",
+            "signs",
+        ),
+        rule(
+            "comment-only",
+            "fn add",
+            "self.0 + other",
+            "self.0 /* more */ + other",
+            "adds",
+        ),
+        rule("twice-there", "impl Sum", "self.0 +", "self.0 -", "adds"),
+        rule("no-such-fn", "fn ad", "self.0 + other", "0", "adds"),
+        rule(
+            "signs-wrong",
+            "fn negative",
+            "if n < 0 {",
+            "if n < 1 && n != 1 && n >= 0 {",
+            "signs",
+        ),
+    ];
+    let wanted = [
+        ("adds-wrong", "caught"),
+        ("twice-wrong", "missed"),
+        ("uncompilable", "broken-uncompilable"),
+        ("comment-only", "broken-inert"),
+        ("twice-there", "broken-stale"),
+        ("no-such-fn", "broken-stale"),
+        ("signs-wrong", "caught"),
+    ];
+    let answer = fixture(&rules.concat()).check(&["--per-rule"], 3, &wanted);
+    assert!(
+        answer
+            .out
+            .contains("src/lib.rs:19:16: mismatched types (inside the patch)"),
+        "{}",
+        answer.out
+    );
+    assert!(answer.out.contains("did you mean `add`?"), "{}", answer.out);
+}
+
+#[m0_spec::row(B7)]
+#[test]
+fn a_filter_that_matches_no_test_is_a_broken_expectation() {
+    let rules = rule("adds-wrong", "fn add", "self.0 + other", "0", "addz");
+    let answer = fixture(&rules).check(&["--per-rule"], 3, &[("adds-wrong", "broken-expectation")]);
+    assert!(
+        answer
+            .out
+            .contains("has no check `addz` that runs clean, did you mean `adds`?"),
+        "{}",
+        answer.out
+    );
+}
+
+#[m0_spec::row(B5)]
+#[test]
+fn code_that_no_executable_holds_is_inert() {
+    let fixture = fixture(&rule("dead", "fn dead", "1 + 1", "1 + 2", "adds"));
+    fixture.write(
+        "src/lib.rs",
+        &format!("{LIB}\n#[cfg(any())]\npub fn dead() -> i32 {{\n    1 + 1\n}}\n"),
+    );
+    let answer = fixture.check(&["--per-rule"], 3, &[("dead", "broken-inert")]);
+    assert!(
+        answer
+            .out
+            .contains("has the hash that it has without the rule"),
+        "{}",
+        answer.out
+    );
+}
+
+#[m0_spec::row(B8)]
+#[test]
+fn a_clean_tree_that_does_not_compile_gives_no_verdict() {
+    let fixture = fixture(&rule("adds-wrong", "fn add", "self.0 + other", "0", "adds"));
+    fixture.write("tests/it.rs", &TESTS.replace("5, \"wrong sum\"", "five"));
+    let (code, verdicts, answer) = fixture.verdicts(&[]);
+    assert_eq!((code, verdicts.len()), (4, 0), "{}", answer.out);
+    assert!(
+        answer.out.contains("does not build: tests/it.rs:5:"),
+        "{}",
+        answer.out
+    );
+}
