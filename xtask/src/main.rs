@@ -5,6 +5,7 @@
 
 mod finding;
 mod gates;
+mod probe;
 mod repository;
 mod screen;
 mod setup;
@@ -37,6 +38,13 @@ enum Command {
     #[command(disable_help_flag = true)]
     SmokeHost {
         /// Passed on; `--help` and `--list` tell more.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
+    /// Build host_check, the peers and the probes in release, and run the probes with the given arguments.
+    #[command(disable_help_flag = true)]
+    Probe {
+        /// Passed on; `--help` and `list` tell more.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
@@ -88,6 +96,7 @@ fn dispatch(command: Command) -> Result<()> {
     match command {
         Command::Test(options) => test::run(&repository, &options),
         Command::SmokeHost { args } => smoke::run(&repository, &args),
+        Command::Probe { args } => probe::run(&repository, &args),
         Command::Ci { only } => gates::run(&repository, &only),
         Command::Tidy => tidy::run(&repository),
         Command::Spec { check } => spec::run(&repository.root, check),

@@ -61,7 +61,7 @@ pub(crate) fn run(repository: &Repository, args: &[String]) -> Result<()> {
 }
 
 /// Names and paths of the binaries in cargo's messages.
-fn executables(messages: &str) -> Vec<(String, PathBuf)> {
+pub(crate) fn executables(messages: &str) -> Vec<(String, PathBuf)> {
     let message = |line| serde_json::from_str::<Message>(line).ok();
     let binary = |message: Message| {
         let target = message

@@ -1,0 +1,80 @@
+//! What actix-web does with the probes' questions, with one worker and its defaults.
+//!
+//! Owns the peer's routes, which answer byte for byte the same bodies as the application and the example
+//! that stand beside it. Refuses every variable: its one argument is the time between beats in milliseconds.
+//! Invariant: nothing here is tuned against the peer; events are framed once and each stream gets the same bytes.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use actix_web::web::{self, Bytes, Data};
+use actix_web::{App, HttpResponse, HttpServer};
+use tokio::sync::broadcast;
+use tokio_stream::StreamExt as _;
+use tokio_stream::wrappers::BroadcastStream;
+
+/// Events that the channel holds for a stream that reads late; enough that no probe loses one.
+const HELD_EVENTS: usize = 4096;
+
+fn main() -> std::io::Result<()> {
+    let period = std::env::args().nth(1).and_then(|text| text.parse().ok());
+    let period = Duration::from_millis(period.unwrap_or(100));
+    actix_web::rt::System::new().block_on(async {
+        let (events, _) = broadcast::channel(HELD_EVENTS);
+        actix_web::rt::spawn(beat(events.clone(), period));
+        let server = HttpServer::new(move || {
+            App::new()
+                .app_data(Data::new(events.clone()))
+                .route("/", web::get().to(hello))
+                .route("/json", web::get().to(json))
+                .route("/events", web::get().to(stream))
+                .route("/publish", web::post().to(publish))
+        })
+        .workers(1)
+        .bind(("127.0.0.1", 0))?;
+        let address = server.addrs()[0];
+        eprintln!("{{\"event\":\"listening\",\"address\":\"http://{address}\"}}");
+        server.run().await
+    })
+}
+
+async fn hello() -> HttpResponse {
+    HttpResponse::Ok()
+        .insert_header(("x-worker", "0"))
+        .content_type("text/plain; charset=utf-8")
+        .body("m0 host_check\n")
+}
+
+async fn json() -> web::Json<[&'static str; 2]> {
+    web::Json(["a", "b"])
+}
+
+async fn stream(events: Data<broadcast::Sender<Bytes>>) -> HttpResponse {
+    // A stream that lost events misses them in the count of the probe, which compares streams.
+    let body = BroadcastStream::new(events.subscribe())
+        .filter_map(|event| event.ok().map(Ok::<_, Infallible>));
+    HttpResponse::Ok()
+        .insert_header(("content-type", "text/event-stream"))
+        .insert_header(("cache-control", "no-cache"))
+        .streaming(body)
+}
+
+async fn publish(events: Data<broadcast::Sender<Bytes>>, text: String) -> String {
+    let frame = Bytes::from(format!("id: a-1\nevent: note\ndata: {text}\n\n"));
+    // It fails only when no stream is open.
+    events.send(frame).map_or(0, |streams| streams).to_string()
+}
+
+/// One beat a period, in the shape of host_check's.
+async fn beat(events: broadcast::Sender<Bytes>, period: Duration) {
+    let mut ticks = tokio::time::interval(period);
+    let pid = std::process::id();
+    for count in 1_u64.. {
+        ticks.tick().await;
+        let id = format!("198f2a6b3c0-{count}");
+        let data = format!("{{\"n\":{count},\"pid\":{pid},\"slot\":0,\"id\":\"{id}\"}}");
+        let frame = format!("id: {id}\nevent: beat\ndata: {data}\n\n");
+        // It fails only when no stream is open.
+        let _ = events.send(Bytes::from(frame));
+    }
+}

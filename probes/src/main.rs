@@ -1,0 +1,154 @@
+//! The command `probes`: asks the questions that the command line names.
+//!
+//! Owns the flags and the exit code. Refuses to measure: each probe is a file under `questions`.
+//! Invariant: exit 0 when everything that was asked was measured, 1 when something was not (or, with `--strict`, when
+//! a goal is missed), 2 for a wrong command line.
+
+use std::fs::{File, OpenOptions};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::{Parser, Subcommand};
+
+use probes::machine::Machine;
+use probes::questions::{QUESTIONS, Question, named};
+use probes::report::Report;
+use probes::session::{Session, raise_descriptor_limit};
+use probes::trace::trace;
+
+/// Measures the real server, each figure beside a peer in the same run.
+///
+/// Start it as `cargo xtask probe NAME`, which builds the server, the peers and this program in release.
+#[derive(Parser)]
+#[command(name = "probes", bin_name = "cargo xtask probe", after_help = HELP)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+    /// Rounds instead of the probe's own number.
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    rounds: Option<u16>,
+    /// Append one JSON object a figure to this file.
+    #[arg(long, global = true, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// A goal that is missed is a failure; ask for it on a quiet machine only.
+    #[arg(long, global = true)]
+    strict: bool,
+    /// Where host_check, examples/router, peer_axum and peer_actix are; by default beside this program.
+    #[arg(long, global = true, value_name = "DIR")]
+    bin_dir: Option<PathBuf>,
+}
+
+const HELP: &str = "\
+Examples:
+  cargo xtask probe list
+  cargo xtask probe drain --rounds 5
+  cargo xtask probe all --json figures.jsonl
+
+Exit: 0 measured, 1 something could not be measured (or a goal is missed, with --strict), 2 wrong command line.
+Times by the clock mean little while other work runs; the table says `crowded` then. Processor time stays usable.";
+
+#[derive(Subcommand, Clone, Copy)]
+enum Command {
+    /// Kill the producer's worker: when does a stream on its sibling beat again?
+    Respawn,
+    /// Bursts of connections: how evenly are they shared, beside the bare race?
+    #[command(name = "accept_spread", alias = "accept-spread")]
+    AcceptSpread,
+    /// SIGTERM with idle connections and held streams: when has the host exited?
+    Drain,
+    /// Bytes for each held stream, beside axum and actix-web.
+    Memory,
+    /// Processor time of a keep-alive request, beside axum and actix-web.
+    Rps,
+    /// Processor time of a delivered event, beside axum and actix-web.
+    Fanout,
+    /// Every probe, one after the other.
+    All,
+    /// Every probe with its question and its rows; measures nothing.
+    List,
+}
+
+impl Command {
+    fn questions(self) -> Vec<&'static Question> {
+        let name = match self {
+            Self::Respawn => "respawn",
+            Self::AcceptSpread => "accept_spread",
+            Self::Drain => "drain",
+            Self::Memory => "memory",
+            Self::Rps => "rps",
+            Self::Fanout => "fanout",
+            Self::All | Self::List => return QUESTIONS.iter().collect(),
+        };
+        vec![named(name).expect("each command but two is a probe's name")]
+    }
+}
+
+fn main() -> ExitCode {
+    match run(&Cli::parse()) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            anstream::eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(cli: &Cli) -> Result<bool> {
+    let questions = cli.command.questions();
+    if matches!(cli.command, Command::List) {
+        for question in questions {
+            let rows: Vec<&str> = question.rows.iter().map(|row| row.id).collect();
+            println!(
+                "{:14} {} [{}]",
+                question.name,
+                question.asks,
+                rows.join(", ")
+            );
+        }
+        return Ok(true);
+    }
+    raise_descriptor_limit()?;
+    let mut json = cli.json.as_ref().map(open).transpose()?;
+    let machine = Machine::here();
+    let mut good = true;
+    for question in questions {
+        if trace(question)? {
+            continue;
+        }
+        match ask(cli, question, &machine) {
+            Ok(report) => {
+                anstream::println!("{}", report.table());
+                if let Some(json) = &mut json {
+                    report.append(json)?;
+                }
+                good &= report.keeps_every_goal() || !cli.strict;
+            }
+            Err(error) => {
+                // The next question may still be answered.
+                anstream::eprintln!("error: {}: {error:#}", question.name);
+                good = false;
+            }
+        }
+    }
+    Ok(good)
+}
+
+fn ask(cli: &Cli, question: &'static Question, machine: &Machine) -> Result<Report> {
+    let own = std::env::current_exe().context("cannot tell where this program is")?;
+    let beside = own.parent().context("this program stands in a directory")?;
+    let bin_dir = cli.bin_dir.clone().unwrap_or_else(|| beside.to_owned());
+    let session = Session::new(bin_dir, cli.rounds.map_or(question.rounds, usize::from));
+    let mut report = Report::of(question, machine.clone());
+    let outcome = (question.run)(&session, &mut report);
+    session.close();
+    outcome?;
+    report.ensure_measured()?;
+    Ok(report)
+}
+
+fn open(path: &PathBuf) -> Result<File> {
+    let file = OpenOptions::new().create(true).append(true).open(path);
+    file.with_context(|| format!("cannot open {}", path.display()))
+}

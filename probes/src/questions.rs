@@ -1,0 +1,78 @@
+//! The probes: each a question, the rows that it is evidence for, and how it is answered.
+//!
+//! Knows the files below by name and nothing of what they do.
+//! Invariant: names are unique, and a goal stands in the file that measures it.
+
+mod accept_spread;
+mod drain;
+mod fanout;
+mod memory;
+mod respawn;
+mod rps;
+
+use anyhow::Result;
+use m0_spec::Row;
+
+use crate::report::Report;
+use crate::session::Session;
+
+/// One probe.
+#[derive(Debug)]
+pub struct Question {
+    /// Unique.
+    pub name: &'static str,
+    /// The question, for people.
+    pub asks: &'static str,
+    /// The promises that the answer is evidence for; none where a figure stands for itself.
+    pub rows: &'static [Row],
+    /// Rounds unless the command line says otherwise.
+    pub rounds: usize,
+    /// Measures. What it cannot measure is an error.
+    pub run: fn(&Session, &mut Report) -> Result<()>,
+}
+
+/// Every probe.
+pub static QUESTIONS: [Question; 6] = [
+    respawn::QUESTION,
+    accept_spread::QUESTION,
+    drain::QUESTION,
+    memory::QUESTION,
+    rps::QUESTION,
+    fanout::QUESTION,
+];
+
+/// The probe of a name.
+pub fn named(name: &str) -> Option<&'static Question> {
+    QUESTIONS.iter().find(|question| question.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{QUESTIONS, named};
+    use std::collections::BTreeSet;
+
+    #[m0_spec::row(E51, E87, S18, S20)]
+    #[test]
+    fn each_promise_that_wants_a_probe_has_one() {
+        let names: BTreeSet<&str> = QUESTIONS.iter().map(|question| question.name).collect();
+        assert_eq!(names.len(), QUESTIONS.len(), "a name stands twice");
+        let cases = [
+            ("respawn", "S20"),
+            ("accept_spread", "E51"),
+            ("drain", "E87"),
+            ("memory", "S18"),
+        ];
+        for (name, row) in cases {
+            let question = named(name).expect("a probe");
+            assert!(
+                question.rows.iter().any(|known| known.id == row),
+                "{name} lacks {row}"
+            );
+        }
+        assert!(
+            QUESTIONS.iter().all(|question| question.rounds > 0),
+            "a probe of no round"
+        );
+        assert!(named("drains").is_none());
+    }
+}

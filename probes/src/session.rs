@@ -1,0 +1,112 @@
+//! What a probe is given: the binaries, the number of rounds, a place to show progress.
+//!
+//! Owns the paths of what is driven. Refuses to build: `cargo xtask probe` does, and all of it at once.
+//! Invariant: every binary comes from one directory, so the peers are built as what stands beside them.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use indicatif::{ProgressBar, ProgressStyle};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+
+use crate::server::{Launch, Server};
+
+/// A period so long that a producer beats once.
+pub const NEVER_MS: u64 = 3_600_000;
+
+/// What one probe runs with.
+#[derive(Debug)]
+pub struct Session {
+    bin_dir: PathBuf,
+    rounds: usize,
+    bar: ProgressBar,
+}
+
+impl Session {
+    /// Binaries of this directory, so many rounds; progress is shown where standard error is a terminal.
+    pub fn new(bin_dir: PathBuf, rounds: usize) -> Self {
+        let bar = ProgressBar::new(rounds as u64);
+        let style = ProgressStyle::with_template("{spinner} {pos}/{len} rounds {msg} [{elapsed}]");
+        bar.set_style(style.expect("the template is right"));
+        bar.enable_steady_tick(Duration::from_millis(250));
+        Self {
+            bin_dir,
+            rounds,
+            bar,
+        }
+    }
+
+    /// The numbers of the rounds, shown as they begin.
+    pub fn rounds(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.rounds).inspect(|&round| self.bar.set_position(round as u64))
+    }
+
+    /// Shows what is being done.
+    pub fn shows(&self, what: &str) {
+        self.bar.set_message(what.to_owned());
+    }
+
+    /// Ends the progress line.
+    pub fn close(&self) {
+        self.bar.finish_and_clear();
+    }
+
+    /// host_check with so many workers and a port of its own; `also` adds variables.
+    pub fn host_check(
+        &self,
+        workers: usize,
+        also: impl FnOnce(Launch<'_>) -> Launch<'_>,
+    ) -> Result<Server> {
+        self.host("host_check", workers, also)
+    }
+
+    /// The example Router under `serve_service`, one worker.
+    pub fn router(&self) -> Result<Server> {
+        self.host("examples/router", 1, |launch| launch)
+    }
+
+    fn host(
+        &self,
+        name: &str,
+        workers: usize,
+        also: impl FnOnce(Launch<'_>) -> Launch<'_>,
+    ) -> Result<Server> {
+        let path = self.bin_dir.join(name);
+        let launch = Launch::of(&path)
+            .env("M0_BIND", "127.0.0.1:0")
+            .env("M0_WORKERS", workers);
+        also(launch).start()
+    }
+
+    /// A peer that beats every so many milliseconds.
+    pub fn peer(&self, peer: Peer, period_ms: u64) -> Result<Server> {
+        Launch::of(&self.bin_dir.join(peer.binary()))
+            .arg(period_ms)
+            .start()
+    }
+}
+
+/// What we are measured against.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Peer {
+    /// `axum::serve` with its defaults on one thread.
+    Axum,
+    /// actix-web with one worker.
+    Actix,
+}
+
+impl Peer {
+    fn binary(self) -> &'static str {
+        match self {
+            Self::Axum => "peer_axum",
+            Self::Actix => "peer_actix",
+        }
+    }
+}
+
+/// Raises the limit of open descriptors as far as this process may; what it starts inherits it.
+pub fn raise_descriptor_limit() -> Result<()> {
+    let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE).context("getrlimit")?;
+    setrlimit(Resource::RLIMIT_NOFILE, hard, hard).context("setrlimit")
+}

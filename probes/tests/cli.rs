@@ -1,0 +1,99 @@
+//! The command as a person meets it: what it answers when it can measure nothing.
+//!
+//! Refuses to measure the real server: that is what the command is for, and not for a test.
+//! Invariant: nothing here asserts a time.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn probes(bin_dir: &Path, args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_probes"));
+    command.arg("--bin-dir").arg(bin_dir).args(args);
+    // What this test run leaves as its own evidence is not the child's to write.
+    command.env_remove("TRACE_EVENTS").env("NO_COLOR", "1");
+    command.output().expect("the command starts")
+}
+
+const NAMES: [&str; 6] = [
+    "respawn",
+    "accept_spread",
+    "drain",
+    "memory",
+    "rps",
+    "fanout",
+];
+
+#[m0_spec::row(H37)]
+#[test]
+fn a_probe_without_its_server_fails_and_writes_no_figure() {
+    let dir = tempfile::tempdir().expect("a directory for the test");
+    let json = dir.path().join("figures");
+    let file = json.to_str().expect("a path of ASCII");
+    for name in NAMES {
+        let output = probes(dir.path(), &[name, "--rounds", "1", "--json", file]);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{name}: {errors}");
+        assert!(
+            errors.contains(&format!("error: {name}: cannot start")),
+            "{name}: {errors}"
+        );
+        assert_eq!(
+            std::fs::read_to_string(&json).expect("it was opened"),
+            "",
+            "{name}"
+        );
+    }
+}
+
+#[m0_spec::row(H37)]
+#[test]
+fn a_server_that_answers_nothing_is_no_figure() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let dir = tempfile::tempdir().expect("a directory for the test");
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    drop(listener);
+    // Names an address on which nobody listens.
+    let script = format!(
+        "#!/bin/sh\necho '{{\"event\":\"listening\",\"address\":\"http://{address}\"}}' >&2\nexec sleep 60\n"
+    );
+    let path = dir.path().join("host_check");
+    std::fs::write(&path, script).expect("written");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("ours");
+    for name in ["respawn", "drain", "accept_spread", "memory", "fanout"] {
+        let output = probes(dir.path(), &[name, "--rounds", "1"]);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{name}: {errors}");
+        assert!(output.stdout.is_empty(), "{name}: {output:?}");
+    }
+}
+
+#[m0_spec::row(H39)]
+#[test]
+fn the_list_names_each_probe_with_its_rows_and_help_names_the_exit_codes() {
+    let here = Path::new("/nonexistent");
+    let list = String::from_utf8(probes(here, &["list"]).stdout).expect("it is text");
+    for name in NAMES {
+        assert!(
+            list.lines().any(|line| line.starts_with(name)),
+            "{name} is not in {list}"
+        );
+    }
+    assert!(
+        list.contains("[S20]") && list.contains("[E87]") && list.contains("[S18]"),
+        "{list}"
+    );
+    let help = String::from_utf8(probes(here, &["--help"]).stdout).expect("it is text");
+    assert!(
+        help.contains("cargo xtask probe drain") && help.contains("Exit: 0"),
+        "{help}"
+    );
+    let wrong = probes(here, &["drian"]);
+    let errors = String::from_utf8_lossy(&wrong.stderr);
+    assert_eq!(wrong.status.code(), Some(2), "{errors}");
+    assert!(errors.contains("drain"), "{errors}");
+    assert_eq!(
+        probes(here, &["drain", "--rounds", "0"]).status.code(),
+        Some(2)
+    );
+}

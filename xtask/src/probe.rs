@@ -1,0 +1,73 @@
+//! `cargo xtask probe`: builds the server, the peers and the probes in release, and becomes the probes.
+//!
+//! Owns: the build and the hand-over. Refuses to know a probe or a flag of one: every argument is
+//! passed on. Invariant: one build makes all that is compared, with the same profile and features, and
+//! the probes find it beside themselves.
+
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, ensure};
+
+use crate::repository::Repository;
+use crate::smoke::executables;
+
+/// Builds, then replaces this process; returns only when that fails.
+pub(crate) fn run(repository: &Repository, args: &[String]) -> Result<()> {
+    let output = repository
+        .cargo()
+        .args(BUILD)
+        .stderr(Stdio::inherit())
+        .output()
+        .context("cannot run cargo build")?;
+    ensure!(
+        output.status.success(),
+        "host_check, the example router and the probes do not build"
+    );
+    let built = executables(&String::from_utf8_lossy(&output.stdout));
+    let probes = built.iter().find(|(name, _)| name == "probes");
+    let (_, probes) = probes.context("the build made no binary probes")?;
+    let error = Command::new(probes).args(args).exec();
+    Err(error).with_context(|| format!("cannot become {}", probes.display()))
+}
+
+/// All that a probe drives. The example is the smallest application: a Router under the host.
+const BUILD: [&str; 9] = [
+    "build",
+    "--release",
+    "--package=host_check",
+    "--package=m0-host",
+    "--package=probes",
+    "--features=probes/peers",
+    "--bins",
+    "--example=router",
+    "--message-format=json-render-diagnostics",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::BUILD;
+    use crate::repository::Repository;
+
+    #[m0_spec::row(H37)]
+    #[test]
+    fn what_is_compared_is_built_at_once_from_packages_that_are_there() {
+        let repository = Repository::own().expect("this is a workspace");
+        let named = BUILD
+            .iter()
+            .filter_map(|arg| arg.strip_prefix("--package="));
+        let packages: Vec<&str> = named.collect();
+        assert_eq!(packages, ["host_check", "m0-host", "probes"]);
+        for package in packages {
+            let known = repository
+                .packages
+                .iter()
+                .find(|known| known.name == package);
+            assert!(known.is_some(), "there is no package {package}");
+        }
+        assert!(
+            BUILD.contains(&"--release"),
+            "figures are of the optimised build"
+        );
+    }
+}
