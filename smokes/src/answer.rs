@@ -1,6 +1,6 @@
 //! HTTP/1.1 answers as bytes on a wire (RFC 9112), read strictly.
 //!
-//! Owns the parsing of a head and of a chunk; reads no socket. It is the harness's own on purpose:
+//! Owns the parsing of a head and of a chunk, and the whole answer made of them; reads no socket. It is the harness's own on purpose:
 //! a parser shared with the server would share its mistakes.
 //! Invariant: anything that RFC 9112 does not allow in an answer is an error that says what came.
 
@@ -88,6 +88,53 @@ impl Head {
             (None, None) => Ok(Framing::Close),
         }
     }
+}
+
+/// A whole answer.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    /// Status and fields.
+    pub head: Head,
+    /// The body, its framing taken off.
+    pub body: Vec<u8>,
+    /// Whether `100 Continue` came before it.
+    pub continued: bool,
+}
+
+impl Answer {
+    /// Status code.
+    pub fn status(&self) -> u16 {
+        self.head.status
+    }
+
+    /// The body as text.
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+
+    /// The slot of the worker that answered (`x-worker`).
+    pub fn slot(&self) -> Result<u32> {
+        slot_of(&self.head)
+    }
+
+    /// The answer itself when its status is `wanted`, else an error that shows it.
+    pub fn expect(self, wanted: u16) -> Result<Self> {
+        ensure!(
+            self.status() == wanted,
+            "status {} instead of {wanted}: {:?}",
+            self.status(),
+            lossy(&self.body)
+        );
+        Ok(self)
+    }
+}
+
+/// The slot named by the `x-worker` field.
+pub fn slot_of(head: &Head) -> Result<u32> {
+    head.field("x-worker")
+        .with_context(|| format!("no x-worker in {head:?}"))?
+        .parse()
+        .context("x-worker")
 }
 
 /// Reads a head from the start of `bytes`. `None` when its blank line has not come yet; else the head

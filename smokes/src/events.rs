@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 
-use crate::answer::{Chunk, Framing, Head};
-use crate::peer::{Arrival, Closing, PATIENCE, Peer, request, slot_of};
+use crate::answer::{Chunk, Framing, Head, slot_of};
+use crate::peer::{Arrival, Closing, PATIENCE, Peer, request};
 
 /// `EPOCH-SEQ`: the hexadecimal epoch of one life of the host and a decimal sequence number.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]

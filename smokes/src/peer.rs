@@ -12,57 +12,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use socket2::{Domain, SockAddr, Socket, Type};
 
-use crate::answer::{self, Chunk, Framing, Head};
+use crate::answer::{self, Answer, Chunk, Framing, Head};
 
 /// Default bound of one wait: long against a loaded machine, short against a phase.
 pub const PATIENCE: Duration = Duration::from_secs(10);
-
-/// A whole answer.
-#[derive(Debug, Clone)]
-pub struct Answer {
-    /// Status and fields.
-    pub head: Head,
-    /// The body, its framing taken off.
-    pub body: Vec<u8>,
-    /// Whether `100 Continue` came before it.
-    pub continued: bool,
-}
-
-impl Answer {
-    /// Status code.
-    pub fn status(&self) -> u16 {
-        self.head.status
-    }
-
-    /// The body as text.
-    pub fn text(&self) -> String {
-        String::from_utf8_lossy(&self.body).into_owned()
-    }
-
-    /// The slot of the worker that answered (`x-worker`).
-    pub fn slot(&self) -> Result<u32> {
-        slot_of(&self.head)
-    }
-
-    /// The answer itself when its status is `wanted`, else an error that shows it.
-    pub fn expect(self, wanted: u16) -> Result<Self> {
-        ensure!(
-            self.status() == wanted,
-            "status {} instead of {wanted}: {:?}",
-            self.status(),
-            answer::lossy(&self.body)
-        );
-        Ok(self)
-    }
-}
-
-/// The slot named by the `x-worker` field.
-pub fn slot_of(head: &Head) -> Result<u32> {
-    head.field("x-worker")
-        .with_context(|| format!("no x-worker in {head:?}"))?
-        .parse()
-        .context("x-worker")
-}
 
 /// How the other side ended the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

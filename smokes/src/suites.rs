@@ -17,12 +17,14 @@ pub mod refuse;
 pub mod replay;
 pub mod respawn;
 pub mod signals;
+pub mod stream;
 pub mod supervise;
 
 /// Every phase of every suite.
 pub fn all() -> Vec<Phase> {
     [
         beat::PHASES,
+        stream::PHASES,
         drain::PHASES,
         signals::PHASES,
         accept::PHASES,
