@@ -9,7 +9,7 @@ use m0_framelog::{AppendError, FrameLog, Next, Reader, sync, words_needed};
 
 const FRAMES_EACH: u64 = 20_000;
 /// No thread waits for another for longer.
-const BOUND: Duration = Duration::from_mins(1);
+const BOUND: Duration = Duration::from_secs(30);
 
 /// A frame that says of every byte which frame it belongs to.
 fn write(seq: u64, frame: &mut Vec<u8>) {
