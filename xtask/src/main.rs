@@ -3,7 +3,6 @@
 //! Owns the commands and their flags. Refuses to do any work itself: each command is a file.
 //! Invariant: exit 0 when what was asked for is green, 1 when it is not, 2 for a wrong command line.
 
-mod finding;
 mod gates;
 mod probe;
 mod repository;
@@ -13,6 +12,7 @@ mod smoke;
 mod spec;
 mod test;
 mod tidy;
+mod trace;
 
 use std::process::ExitCode;
 
@@ -21,6 +21,7 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 use clap_complete::Shell;
 
 use repository::Repository;
+use traceability::finding;
 
 /// Builds, tests and checks this repository.
 #[derive(Parser)]
@@ -62,6 +63,13 @@ enum Command {
         #[arg(long)]
         check: bool,
     },
+    /// Judge rows, tests and the last results of test and smoke-host.
+    #[command(disable_help_flag = true)]
+    Trace {
+        /// Passed on to `trace check`; `--help` tells more.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
     /// Check advisories, licences and versions of the dependencies (needs cargo-deny).
     Deny,
     /// Install the tools that are slow to build: cargo-nextest, cargo-deny, cargo-mutants.
@@ -100,6 +108,7 @@ fn dispatch(command: Command) -> Result<()> {
         Command::Ci { only } => gates::run(&repository, &only),
         Command::Tidy => tidy::run(&repository),
         Command::Spec { check } => spec::run(&repository.root, check),
+        Command::Trace { args } => trace::run(&repository, &args),
         Command::Deny => setup::deny(&repository),
         Command::Setup { dry_run } => setup::run(&repository, dry_run),
         Command::Completions { .. } => Ok(()),

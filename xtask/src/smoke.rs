@@ -51,13 +51,39 @@ pub(crate) fn run(repository: &Repository, args: &[String]) -> Result<()> {
             .with_context(|| format!("the build made no binary {name}"))
     };
     let (server, smokes) = (find("host_check")?, find("smokes")?);
+    let mut words = args.to_vec();
+    if runs(args) {
+        let results = repository.results()?;
+        if !args.iter().any(|word| word.starts_with("--json")) {
+            let file = results.join("smoke-results.jsonl");
+            words.push(format!("--json={}", file.display()));
+        }
+    }
     // The same process, so that a signal to it and its exit code are the smokes' own.
     let error = Command::new(smokes)
         .arg("--server-bin")
         .arg(server)
-        .args(args)
+        .args(words)
         .exec();
     Err(error).with_context(|| format!("cannot become {}", smokes.display()))
+}
+
+/// Whether these arguments ask for all phases, so that the results may stand for a whole run.
+fn runs(args: &[String]) -> bool {
+    let apart = [
+        "--list",
+        "--help",
+        "-h",
+        "--version",
+        "-V",
+        "--planted",
+        "--phase",
+    ];
+    !args.iter().any(|word| {
+        apart
+            .iter()
+            .any(|other| word == other || word.starts_with(&format!("{other}=")))
+    })
 }
 
 /// Names and paths of the binaries in cargo's messages.
@@ -78,7 +104,7 @@ pub(crate) fn executables(messages: &str) -> Vec<(String, PathBuf)> {
 
 #[cfg(test)]
 mod tests {
-    use super::executables;
+    use super::{executables, runs};
 
     #[m0_spec::row(H26)]
     #[test]
@@ -90,5 +116,20 @@ mod tests {
             executables(messages),
             [("smokes".to_owned(), "/t/debug/smokes".into())]
         );
+    }
+    #[m0_spec::row(H26)]
+    #[test]
+    fn only_a_whole_run_leaves_results_behind() {
+        let words = |text: &str| -> Vec<String> { text.split(' ').map(str::to_owned).collect() };
+        assert!(runs(&[]) && runs(&words("--repeat 2 --tap")));
+        for part in [
+            "--list",
+            "--phase drain",
+            "--phase=drain",
+            "--help",
+            "--planted",
+        ] {
+            assert!(!runs(&words(part)), "{part}");
+        }
     }
 }

@@ -44,7 +44,7 @@ pub(crate) struct Options {
 /// A part of the run with a build of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Stage {
-    /// Unit, property, death and CLI tests.
+    /// Unit, property, process, death and CLI tests.
     Tests,
     /// Models of all interleavings, built with `--cfg loom`.
     Loom,
@@ -76,9 +76,10 @@ pub(crate) struct Run<'a> {
 /// Runs the stages, writes the results, prints the closing lines.
 pub(crate) fn run(repository: &Repository, options: &Options) -> Result<()> {
     let results_dir = repository.results()?;
-    let events = results_dir.join("trace-events.jsonl");
-    std::fs::write(&events, "").with_context(|| format!("cannot write {}", events.display()))?;
     let provenance = Provenance::of(&repository.root);
+    let events = results_dir.join("trace-events.jsonl");
+    let first = results::run_line("events", &provenance)? + "\n";
+    std::fs::write(&events, first).with_context(|| format!("cannot write {}", events.display()))?;
     let kinds = Kinds::read(repository)?;
     let run = Run {
         repository,

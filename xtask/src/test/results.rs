@@ -76,6 +76,16 @@ enum Line<'a> {
     Test(&'a Outcome),
 }
 
+/// The line that says what a file of results was measured on.
+pub(crate) fn run_line(runner: &str, provenance: &Provenance) -> Result<String> {
+    let line = Line::Run {
+        runner,
+        features: "default",
+        provenance,
+    };
+    serde_json::to_string(&line).context("a line of JSON")
+}
+
 impl Results {
     /// A failure that belongs to no test: a build, or a process that died before it told.
     pub(crate) fn fault(&mut self, binary: &str, what: &str, kind: Kind) {
@@ -161,11 +171,7 @@ impl Results {
     ) -> Result<()> {
         self.outcomes
             .sort_by(|a, b| (&a.binary, &a.test).cmp(&(&b.binary, &b.test)));
-        let mut lines = vec![serde_json::to_string(&Line::Run {
-            runner,
-            features: "default",
-            provenance,
-        })?];
+        let mut lines = vec![run_line(runner, provenance)?];
         for outcome in &self.outcomes {
             lines.push(serde_json::to_string(&Line::Test(outcome))?);
         }

@@ -9,21 +9,24 @@ use std::path::{Path, PathBuf};
 use serde_saphyr::Location;
 
 /// A place in a file; line and column count from 1.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct At {
-    file: PathBuf,
-    line: u64,
-    column: u64,
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct At {
+    /// The file, relative to the repository.
+    pub file: PathBuf,
+    /// Line, from 1.
+    pub line: u64,
+    /// Column, from 1.
+    pub column: u64,
 }
 
 impl At {
     /// The beginning of a file.
-    pub(crate) fn file(file: &Path) -> Self {
+    pub fn file(file: &Path) -> Self {
         Self::line(file, 1)
     }
 
     /// The beginning of a line.
-    pub(crate) fn line(file: &Path, line: usize) -> Self {
+    pub fn line(file: &Path, line: usize) -> Self {
         Self {
             file: file.into(),
             line: line as u64,
@@ -32,7 +35,7 @@ impl At {
     }
 
     /// A line and a column.
-    pub(crate) fn place(file: &Path, line: usize, column: usize) -> Self {
+    pub fn place(file: &Path, line: usize, column: usize) -> Self {
         Self {
             file: file.into(),
             line: line as u64,
@@ -41,7 +44,7 @@ impl At {
     }
 
     /// Where the YAML parser found a node.
-    pub(crate) fn location(file: &Path, location: &Location) -> Self {
+    pub fn location(file: &Path, location: &Location) -> Self {
         Self {
             file: file.into(),
             line: location.line(),
@@ -52,21 +55,28 @@ impl At {
 
 /// One complaint.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Finding {
-    pub(crate) at: At,
-    pub(crate) message: String,
+pub struct Finding {
+    /// Where.
+    pub at: At,
+    /// What is wrong, without the place.
+    pub message: String,
+}
+
+impl fmt::Display for At {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}", self.file.display(), self.line, self.column)
+    }
 }
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let At { file, line, column } = &self.at;
-        write!(f, "{}:{line}:{column}: {}", file.display(), self.message)
+        write!(f, "{}: {}", self.at, self.message)
     }
 }
 
 /// The candidate that is most like `got`, if any is near enough to be what was meant. Of two that
 /// are one slip away the one with the same first letter wins: `wy` meant `why`, not `by`.
-pub(crate) fn nearest<'a>(got: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(got: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     candidates
         .map(|candidate| (strsim::damerau_levenshtein(got, candidate), candidate))
         .filter(|(distance, candidate)| *distance <= 1.max(candidate.len() / 3))
@@ -74,4 +84,9 @@ pub(crate) fn nearest<'a>(got: &str, candidates: impl Iterator<Item = &'a str>) 
             (*distance, got.chars().next() != candidate.chars().next())
         })
         .map(|(_, candidate)| candidate)
+}
+
+/// ", did you mean E22?", or nothing when no candidate is near.
+pub fn hint<'a>(got: &str, candidates: impl Iterator<Item = &'a str>) -> String {
+    nearest(got, candidates).map_or_else(String::new, |near| format!(", did you mean {near}?"))
 }

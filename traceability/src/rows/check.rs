@@ -9,24 +9,24 @@ use std::path::Path;
 
 use serde_saphyr::Spanned;
 
-use super::yaml::{Area, Recorded, Row, State};
-use crate::finding::{At, Finding, nearest};
+use super::read::{Area, LEDGER, Recorded, Row, State};
+use crate::code::{Code, Fault};
+use crate::finding::{At, Finding, hint};
 
-/// Where the ledger of ids stands.
-pub(crate) const LEDGER: &str = "spec/ids.lock";
-
-/// All findings, in the order of the files.
-pub(crate) fn check(areas: &[Area], ledger: &[Recorded]) -> Vec<Finding> {
+/// All faults, in the order of the files; `spec` is the directory of the rows.
+pub fn check(spec: &Path, areas: &[Area], ledger: &[Recorded]) -> Vec<Fault> {
     let mut check = Check {
         areas,
+        spec,
         findings: Vec::new(),
         places: BTreeMap::new(),
     };
     if areas.iter().all(|area| area.rows.is_empty()) {
-        check.findings.push(Finding {
-            at: At::file(Path::new("spec")),
-            message: "there is no row at all".into(),
-        });
+        check.push(
+            Code::NoRows,
+            At::file(spec),
+            "there is no row at all".into(),
+        );
     }
     for area in areas {
         check.area(area);
@@ -42,21 +42,28 @@ pub(crate) fn check(areas: &[Area], ledger: &[Recorded]) -> Vec<Finding> {
 
 struct Check<'a> {
     areas: &'a [Area],
-    findings: Vec<Finding>,
+    spec: &'a Path,
+    findings: Vec<Fault>,
     /// First place of each id, printed.
     places: BTreeMap<&'a str, String>,
 }
 
 impl<'a> Check<'a> {
-    fn report<T>(&mut self, area: &Area, node: &Spanned<T>, message: String) {
+    fn push(&mut self, code: Code, at: At, message: String) {
+        self.findings
+            .push(Fault::new(code, Finding { at, message }));
+    }
+
+    fn report<T>(&mut self, code: Code, area: &Area, node: &Spanned<T>, message: String) {
         let at = At::location(&area.file, &node.referenced);
-        self.findings.push(Finding { at, message });
+        self.push(code, at, message);
     }
 
     fn area(&mut self, area: &'a Area) {
         let letters = area.letters.value.as_str();
         if letters.is_empty() || !letters.bytes().all(|byte| byte.is_ascii_uppercase()) {
             self.report(
+                Code::RowIncomplete,
                 area,
                 &area.letters,
                 format!("area `{letters}` is not made of capital letters"),
@@ -64,28 +71,41 @@ impl<'a> Check<'a> {
         }
         if area.file.file_stem().is_none_or(|stem| stem != letters) {
             self.report(
+                Code::RowIncomplete,
                 area,
                 &area.letters,
                 format!("area {letters} stands in {letters}.yaml"),
             );
         }
         if area.title.value.trim().is_empty() {
-            self.report(area, &area.title, "the title is empty".into());
+            self.report(
+                Code::RowIncomplete,
+                area,
+                &area.title,
+                "the title is empty".into(),
+            );
         }
         for row in &area.rows {
             self.id(area, row);
             if let Some(fault) = fault_of_sentence(&row.claim.value) {
                 self.report(
+                    Code::ClaimNoSentence,
                     area,
                     &row.claim,
                     format!("the claim of {} {fault}", row.id.value),
                 );
             }
             if row.why.value.trim().is_empty() {
-                self.report(area, &row.why, format!("{} says no why", row.id.value));
+                self.report(
+                    Code::RowIncomplete,
+                    area,
+                    &row.why,
+                    format!("{} says no why", row.id.value),
+                );
             }
             if row.needs.value.is_empty() {
                 self.report(
+                    Code::RowIncomplete,
                     area,
                     &row.needs,
                     format!("{} wants no kind of evidence", row.id.value),
@@ -106,7 +126,7 @@ impl<'a> Check<'a> {
             let message = format!(
                 "`{id}` is no id of area {letters}: {letters} and a number from 1 are wanted"
             );
-            self.report(area, &row.id, message);
+            self.report(Code::IdMalformed, area, &row.id, message);
             return;
         }
         let place = format!("{}:{}", area.file.display(), row.id.referenced.line());
@@ -115,7 +135,7 @@ impl<'a> Check<'a> {
                 "{id} is used twice: first at {first}; the next free id is {}",
                 free(area)
             );
-            self.report(area, &row.id, message);
+            self.report(Code::IdDuplicate, area, &row.id, message);
         } else {
             self.places.insert(id, place);
         }
@@ -144,10 +164,11 @@ impl<'a> Check<'a> {
         };
         for (key, _) in wanted.iter().filter(|(_, there)| !there) {
             let message = format!("{id} is {} and says no `{key}`", row.state.word());
-            self.report(area, &row.id, message);
+            self.report(Code::RowIncomplete, area, &row.id, message);
         }
         if row.state != State::Retired && (row.by.is_some() || row.date.is_some()) {
             self.report(
+                Code::RowIncomplete,
                 area,
                 &row.id,
                 format!("{id} names successors or a date and is not retired"),
@@ -156,6 +177,7 @@ impl<'a> Check<'a> {
         for day in [&row.date, &row.expires].into_iter().flatten() {
             if !is_day(&day.value) {
                 self.report(
+                    Code::RowIncomplete,
                     area,
                     day,
                     format!("`{}` is no day, such as 2027-06-30", day.value),
@@ -168,13 +190,16 @@ impl<'a> Check<'a> {
         for successor in row.by.iter().flatten() {
             let got = successor.value.as_str();
             if got == row.id.value {
-                self.report(area, successor, format!("{got} cannot succeed itself"));
-            } else if !self.places.contains_key(got) {
-                let near = nearest(got, self.places.keys().copied());
-                let hint = near
-                    .map(|near| format!(", did you mean {near}?"))
-                    .unwrap_or_default();
                 self.report(
+                    Code::SuccessorUnknown,
+                    area,
+                    successor,
+                    format!("{got} cannot succeed itself"),
+                );
+            } else if !self.places.contains_key(got) {
+                let hint = hint(got, self.places.keys().copied());
+                self.report(
+                    Code::SuccessorUnknown,
                     area,
                     successor,
                     format!("successor {got} does not exist{hint}"),
@@ -186,30 +211,29 @@ impl<'a> Check<'a> {
     fn lost(&mut self, ledger: &[Recorded]) {
         let mut lines: BTreeMap<&str, usize> = BTreeMap::new();
         for (id, line) in ledger {
-            let at = At::line(Path::new(LEDGER), *line);
+            let at = At::line(&self.spec.join(LEDGER), *line);
             if let Some(first) = lines.insert(id, *line) {
                 let message = format!("{id} stands in the ledger twice, first on line {first}");
-                self.findings.push(Finding {
-                    at: at.clone(),
-                    message,
-                });
+                self.push(Code::IdDuplicate, at.clone(), message);
             }
             if !self.places.contains_key(id.as_str()) {
                 let letters = id.trim_end_matches(|c: char| c.is_ascii_digit());
                 let home = self.areas.iter().find(|area| area.letters.value == letters);
-                let home =
-                    home.map_or_else(|| "spec/".into(), |area| area.file.display().to_string());
+                let home = home.map_or_else(
+                    || self.spec.display().to_string(),
+                    |area| area.file.display().to_string(),
+                );
                 let message = format!(
                     "{id} is lost: it was used once; bring it back to {home}, as `state: retired` if need be"
                 );
-                self.findings.push(Finding { at, message });
+                self.push(Code::IdLost, at, message);
             }
         }
     }
 }
 
 /// The number after the highest of the area.
-fn free(area: &Area) -> String {
+pub fn free(area: &Area) -> String {
     let letters = area.letters.value.as_str();
     let highest = area
         .rows
@@ -244,7 +268,7 @@ fn fault_of_sentence(claim: &str) -> Option<&'static str> {
 }
 
 /// Whether a text is a day of the calendar, roughly: 2027-06-30.
-fn is_day(text: &str) -> bool {
+pub fn is_day(text: &str) -> bool {
     let parts: Vec<&str> = text.split('-').collect();
     let number = |part: &str, len: usize| {
         (part.len() == len)

@@ -7,81 +7,102 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_saphyr::{Error, Spanned};
 
+use crate::code::{Code, Fault};
 use crate::finding::{At, Finding, nearest};
 
 /// One file: the rows of one area.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Area {
+pub struct Area {
     /// Letter or letters that every id of the file begins with.
     #[serde(rename = "area")]
-    pub(crate) letters: Spanned<String>,
+    pub letters: Spanned<String>,
     /// Heading of the area in the generated document.
-    pub(crate) title: Spanned<String>,
+    pub title: Spanned<String>,
     /// The grade that each row of the area must reach.
-    pub(crate) floor: Grade,
+    pub floor: Grade,
     /// The rows, in the order of the file.
-    pub(crate) rows: Vec<Row>,
+    pub rows: Vec<Row>,
     /// The file, relative to the repository.
     #[serde(skip)]
-    pub(crate) file: PathBuf,
+    pub file: PathBuf,
 }
 
 /// One promise.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Row {
+pub struct Row {
     /// Area and number, `E22`.
-    pub(crate) id: Spanned<String>,
+    pub id: Spanned<String>,
     /// One testable sentence.
-    pub(crate) claim: Spanned<String>,
+    pub claim: Spanned<String>,
     /// What went, or would go, wrong without it.
-    pub(crate) why: Spanned<String>,
+    pub why: Spanned<String>,
     /// Whether evidence is wanted now.
-    pub(crate) state: State,
+    pub state: State,
     /// Kinds of evidence, each of which must be there.
-    pub(crate) needs: Spanned<Vec<Need>>,
+    pub needs: Spanned<Vec<Need>>,
     /// A floor of this row's own.
     #[serde(default)]
-    pub(crate) floor: Option<Grade>,
+    pub floor: Option<Grade>,
     /// Why a row that is not active is not; wanted for every state but `active`.
     #[serde(default)]
-    pub(crate) reason: Option<Spanned<String>>,
+    pub reason: Option<Spanned<String>>,
     /// Successors of a retired row; may be empty.
     #[serde(default)]
-    pub(crate) by: Option<Vec<Spanned<String>>>,
+    pub by: Option<Vec<Spanned<String>>>,
     /// Day on which a row was retired, `2026-11-29`.
     #[serde(default)]
-    pub(crate) date: Option<Spanned<String>>,
+    pub date: Option<Spanned<String>>,
     /// Day after which a waiver (`known-issue`, `out-of-scope`) no longer holds.
     #[serde(default)]
-    pub(crate) expires: Option<Spanned<String>>,
+    pub expires: Option<Spanned<String>>,
     /// The issue of a `known-issue`.
     #[serde(default)]
-    pub(crate) issue: Option<Spanned<String>>,
+    pub issue: Option<Spanned<String>>,
     /// Who answers for a `known-issue`.
     #[serde(default)]
-    pub(crate) owner: Option<Spanned<String>>,
+    pub owner: Option<Spanned<String>>,
 }
 
 /// How far a row has come, from promised to proven.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Grade {
+pub enum Grade {
+    /// A test claims it and a sabotage showed that the test would not notice: worse than nothing.
+    /// No floor: a row cannot ask for it.
+    #[serde(skip_deserializing)]
+    Hollow,
+    /// Nothing shows it.
     None,
+    /// A test, phase or probe names it.
     Declared,
+    /// That test started.
     Ran,
+    /// Its runner says that it passed.
     Passed,
+    /// A sabotage was caught by that very test.
     Proven,
 }
 
 impl Grade {
+    /// All of them, the worst first.
+    pub const ALL: [Self; 6] = [
+        Self::Hollow,
+        Self::None,
+        Self::Declared,
+        Self::Ran,
+        Self::Passed,
+        Self::Proven,
+    ];
+
     /// The word in the YAML.
-    pub(crate) fn word(self) -> &'static str {
+    pub fn word(self) -> &'static str {
         match self {
+            Self::Hollow => "hollow",
             Self::None => "none",
             Self::Declared => "declared",
             Self::Ran => "ran",
@@ -92,19 +113,24 @@ impl Grade {
 }
 
 /// Whether a promise is kept now, later, not here, or no more.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum State {
+pub enum State {
+    /// Evidence is wanted now.
     Active,
+    /// Promised for later: evidence must not appear without the state being changed.
     Planned,
+    /// Known not to hold: its evidence must fail.
     KnownIssue,
+    /// Not shown here, and why.
     OutOfScope,
+    /// Promised no more.
     Retired,
 }
 
 impl State {
     /// The word in the YAML.
-    pub(crate) fn word(self) -> &'static str {
+    pub fn word(self) -> &'static str {
         match self {
             Self::Active => "active",
             Self::Planned => "planned",
@@ -116,19 +142,33 @@ impl State {
 }
 
 /// A kind of evidence.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Need {
+pub enum Need {
+    /// A test of cases: unit, death, command line, example.
     Test,
+    /// A phase that drives real processes.
     Smoke,
+    /// A model of all interleavings.
     Loom,
+    /// A property over generated inputs.
     Property,
+    /// A measurement.
     Probe,
 }
 
 impl Need {
+    /// All of them, in the order in which they are shown.
+    pub const ALL: [Self; 5] = [
+        Self::Test,
+        Self::Property,
+        Self::Loom,
+        Self::Smoke,
+        Self::Probe,
+    ];
+
     /// The word in the YAML.
-    pub(crate) fn word(self) -> &'static str {
+    pub fn word(self) -> &'static str {
         match self {
             Self::Test => "test",
             Self::Smoke => "smoke",
@@ -140,14 +180,15 @@ impl Need {
 }
 
 /// An id of the ledger and its line.
-pub(crate) type Recorded = (String, usize);
+pub type Recorded = (String, usize);
 
-/// Reads every `*.yaml` of `spec/`, sorted by name; a file that does not parse is a finding.
-pub(crate) fn areas(root: &Path) -> Result<(Vec<Area>, Vec<Finding>)> {
-    let dir = root.join("spec");
+/// Reads every `*.yaml` of the directory, sorted by name; a file that does not parse is a fault.
+/// `spec` is relative to `root`, and so are the paths in faults.
+pub fn areas(root: &Path, spec: &Path) -> Result<(Vec<Area>, Vec<Fault>)> {
+    let dir = root.join(spec);
     let mut names: Vec<PathBuf> = std::fs::read_dir(&dir)
         .with_context(|| format!("cannot list {}", dir.display()))?
-        .map(|entry| entry.map(|entry| PathBuf::from("spec").join(entry.file_name())))
+        .map(|entry| entry.map(|entry| spec.join(entry.file_name())))
         .collect::<std::io::Result<_>>()?;
     names.retain(|name| name.extension().is_some_and(|ext| ext == "yaml"));
     names.sort();
@@ -158,14 +199,14 @@ pub(crate) fn areas(root: &Path) -> Result<(Vec<Area>, Vec<Finding>)> {
             .with_context(|| format!("cannot read {}", file.display()))?;
         match area(&file, &text) {
             Ok(area) => areas.push(area),
-            Err(finding) => findings.push(finding),
+            Err(finding) => findings.push(Fault::new(Code::RowUnreadable, finding)),
         }
     }
     Ok((areas, findings))
 }
 
 /// Parses one file.
-pub(crate) fn area(file: &Path, text: &str) -> Result<Area, Finding> {
+pub fn area(file: &Path, text: &str) -> Result<Area, Finding> {
     match serde_saphyr::from_str::<Area>(text) {
         Ok(area) => Ok(Area {
             file: file.into(),
@@ -175,9 +216,12 @@ pub(crate) fn area(file: &Path, text: &str) -> Result<Area, Finding> {
     }
 }
 
-/// The ids that `spec/ids.lock` records; a missing ledger is an empty one.
-pub(crate) fn ledger(root: &Path) -> Result<Vec<Recorded>> {
-    let path = root.join("spec/ids.lock");
+/// The name of the ledger of ids within the directory of the rows.
+pub const LEDGER: &str = "ids.lock";
+
+/// The ids that the ledger records; a missing ledger is an empty one.
+pub fn ledger(root: &Path, spec: &Path) -> Result<Vec<Recorded>> {
+    let path = root.join(spec).join(LEDGER);
     let text = match std::fs::read_to_string(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
@@ -192,7 +236,7 @@ pub(crate) fn ledger(root: &Path) -> Result<Vec<Recorded>> {
 }
 
 /// Turns the parser's error into one line with the nearest right word.
-fn explain(file: &Path, error: &Error) -> Finding {
+pub fn explain(file: &Path, error: &Error) -> Finding {
     let at = error
         .location()
         .map_or(At::file(file), |location| At::location(file, &location));

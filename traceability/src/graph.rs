@@ -1,0 +1,427 @@
+//! Rows, tests, results and sabotages joined: one edge for each row that a test names, with its grade.
+//!
+//! Owns which result belongs to which test, and the grades. Refuses to judge: that a grade is too low is for
+//! `judge`. Pure. Invariant: a grade is never higher than what the counted results say, and a result
+//! that fits more than one test raises none of them.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::finding::At;
+use crate::lock::Lock;
+use crate::results::{Event, Outcome, Results, Sabotaged, Verdict};
+use crate::rows::Rows;
+use crate::rows::read::{Grade, Need, Row};
+use crate::sabotage::Rule;
+use crate::source::{Named, Source, Test};
+
+/// A test and what came of it.
+#[derive(Debug, Clone)]
+pub struct Shown {
+    /// The test.
+    pub test: Test,
+    /// Whether the source names it; else a run did.
+    pub in_source: bool,
+    /// It left a line when it started.
+    pub started: bool,
+    /// Its results.
+    pub outcomes: Vec<Outcome>,
+}
+
+impl Shown {
+    /// The worst verdict, where a skip counts for nothing beside a run.
+    pub fn verdict(&self) -> Option<Verdict> {
+        self.outcomes.iter().map(|outcome| outcome.verdict).max()
+    }
+
+    /// Whether it ran at all.
+    pub fn ran(&self) -> bool {
+        self.started
+            || self
+                .verdict()
+                .is_some_and(|verdict| verdict > Verdict::Skipped)
+    }
+
+    /// What its results alone make of it.
+    fn grade(&self) -> Grade {
+        match self.verdict() {
+            Some(Verdict::Passed) => Grade::Passed,
+            _ if self.ran() => Grade::Ran,
+            _ => Grade::Declared,
+        }
+    }
+}
+
+/// A row that a test names.
+#[derive(Debug, Clone)]
+pub struct Edge {
+    /// The row's id, which may be of no row.
+    pub row: String,
+    /// Index in [`Graph::shown`].
+    pub test: usize,
+    /// Where the test names it.
+    pub at: At,
+    /// How far the evidence has come.
+    pub grade: Grade,
+    /// Rules that this very test caught, with what it said.
+    pub proven_by: Vec<(String, String)>,
+    /// Rules of the row that it should have caught and did not.
+    pub hollow_by: Vec<(String, String)>,
+    /// What changed since it was proven or accepted.
+    pub stale: Option<String>,
+}
+
+/// How far a row has come.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Standing {
+    /// The best of its edges; hollow when an edge is refuted and none is proven.
+    pub best: Grade,
+    /// The best of each kind that it needs.
+    pub needs: Vec<(Need, Grade)>,
+}
+
+impl Standing {
+    /// The weakest kind that it needs.
+    pub fn weakest(&self) -> Option<(Need, Grade)> {
+        self.needs.iter().copied().min_by_key(|(_, grade)| *grade)
+    }
+
+    /// What the row has reached: proven only when every kind passed, else no more than its weakest kind.
+    pub fn reached(&self) -> Grade {
+        let weakest = self.weakest().map_or(self.best, |(_, grade)| grade);
+        match (self.best, weakest) {
+            (Grade::Hollow, _) => Grade::Hollow,
+            (Grade::Proven, Grade::Passed | Grade::Proven) => Grade::Proven,
+            (_, weakest) => weakest,
+        }
+    }
+}
+
+/// Everything joined.
+#[derive(Debug, Default)]
+pub struct Graph {
+    /// All tests, of the source and of runs.
+    pub shown: Vec<Shown>,
+    /// All edges, by row and test.
+    pub edges: Vec<Edge>,
+    /// Edges of each row.
+    pub by_row: BTreeMap<String, Vec<usize>>,
+    /// Results that fit more than one test, with the tests.
+    pub ambiguous: Vec<(Outcome, Vec<usize>)>,
+    /// Results that were joined to a test.
+    pub joined: usize,
+}
+
+impl Graph {
+    /// Joins what was read.
+    pub fn join(
+        rows: &Rows,
+        source: &Source,
+        rules: &[Rule],
+        results: &Results,
+        lock: &Lock,
+    ) -> Self {
+        let mut graph = Self::default();
+        graph.shown.extend(source.tests.iter().map(|test| Shown {
+            test: test.clone(),
+            in_source: true,
+            started: false,
+            outcomes: Vec::new(),
+        }));
+        let mut index = Index::of(&graph.shown);
+        for event in &results.events {
+            graph.event(event, &mut index);
+        }
+        for outcome in &results.outcomes {
+            graph.outcome(outcome, results, &mut index);
+        }
+        graph.settle_kinds();
+        for (at, shown) in graph.shown.iter().enumerate() {
+            for named in &shown.test.rows {
+                graph.edges.push(Edge {
+                    row: named.id.clone(),
+                    test: at,
+                    at: named.at.clone(),
+                    grade: shown.grade(),
+                    proven_by: Vec::new(),
+                    hollow_by: Vec::new(),
+                    stale: None,
+                });
+            }
+        }
+        let shown = &graph.shown;
+        graph.edges.sort_by(|a, b| {
+            let (x, y) = (&shown[a.test].test, &shown[b.test].test);
+            (&a.row, &x.suite, &x.name, &a.at).cmp(&(&b.row, &y.suite, &y.name, &b.at))
+        });
+        for (at, edge) in graph.edges.iter().enumerate() {
+            graph.by_row.entry(edge.row.clone()).or_default().push(at);
+        }
+        for sabotaged in &results.sabotages {
+            graph.sabotaged(sabotaged);
+        }
+        let by_id = rows.by_id();
+        for at in 0..graph.edges.len() {
+            let Some((_, row)) = by_id.get(graph.edges[at].row.as_str()) else {
+                continue;
+            };
+            let line = lock.line_of(&graph, at, row, rules);
+            let edge = &mut graph.edges[at];
+            // What was proven on this very tree is proven, whatever it was before.
+            if edge.grade != Grade::Proven
+                && let Some(what) = lock.changed(&line)
+            {
+                edge.grade = edge.grade.min(Grade::Ran);
+                edge.stale = Some(what);
+            }
+        }
+        graph
+    }
+
+    fn event(&mut self, event: &Event, index: &mut Index) {
+        let found = index.crates.get(&(
+            event.package.clone(),
+            event.target.clone(),
+            event.test.clone(),
+        ));
+        if let Some(found) = found {
+            for at in found.clone() {
+                let shown = &mut self.shown[at];
+                shown.started |= event.ran;
+                // What the macro expanded to is more than what the source shows.
+                for row in &event.rows {
+                    if shown.test.rows.iter().all(|named| named.id != *row) {
+                        let at = place(event).unwrap_or_else(|| shown.test.at.clone());
+                        shown.test.rows.push(Named {
+                            id: row.clone(),
+                            at,
+                        });
+                    }
+                }
+            }
+            return;
+        }
+        let own = event.package.replace('-', "_") == event.target;
+        let suite = if own {
+            event.package.clone()
+        } else {
+            format!("{}::{}", event.package, event.target)
+        };
+        let kind = event.kind.unwrap_or(Need::Test);
+        let at = place(event).unwrap_or_else(|| At::file(std::path::Path::new(&event.package)));
+        let test = made_at_run(&suite, &event.test, &event.rows, kind, &at, &event.target);
+        self.add(test, event.ran, index);
+    }
+
+    fn add(&mut self, test: Test, started: bool, index: &mut Index) -> usize {
+        let at = self.shown.len();
+        index.add(at, &test);
+        self.shown.push(Shown {
+            test,
+            in_source: false,
+            started,
+            outcomes: Vec::new(),
+        });
+        at
+    }
+
+    fn outcome(&mut self, outcome: &Outcome, results: &Results, index: &mut Index) {
+        let exact = index
+            .exact
+            .get(&(outcome.suite.clone(), outcome.test.clone()));
+        let mut found: Vec<usize> = exact.cloned().unwrap_or_default();
+        if found.is_empty() {
+            found = self.foreign(outcome, index);
+            if found.len() > 1 {
+                self.ambiguous.push((outcome.clone(), found));
+                return;
+            }
+        }
+        if found.is_empty() && !outcome.rows.is_empty() {
+            let file = &results.files[outcome.file].path;
+            let kind = outcome.kind.unwrap_or(Need::Test);
+            let at = At::file(file);
+            let test = made_at_run(&outcome.suite, &outcome.test, &outcome.rows, kind, &at, "");
+            found.push(self.add(test, false, index));
+        }
+        self.joined += usize::from(!found.is_empty());
+        for at in found {
+            self.shown[at].outcomes.push(outcome.clone());
+        }
+    }
+
+    /// The tests that a result of a runner without our names may mean: of the same name (parameters in
+    /// brackets aside), and of these the ones whose suite ends alike, if there are any.
+    fn foreign(&self, outcome: &Outcome, index: &Index) -> Vec<usize> {
+        let candidates: Vec<usize> = index
+            .loose
+            .get(&loose(&outcome.test))
+            .into_iter()
+            .flatten()
+            .copied()
+            // A Rust test is named by its suite, or not at all.
+            .filter(|at| self.shown[*at].test.krate.is_empty() || outcome.suite.is_empty())
+            .collect();
+        let alike = |at: &usize| {
+            let (own, told) = (self.shown[*at].test.suite.as_str(), outcome.suite.as_str());
+            let ends = |long: &str, short: &str| {
+                long == short
+                    || long
+                        .strip_suffix(short)
+                        .is_some_and(|rest| rest.ends_with(['.', '/']))
+            };
+            !told.is_empty() && (ends(own, told) || ends(told, own))
+        };
+        let same: Vec<usize> = candidates.iter().copied().filter(alike).collect();
+        if same.is_empty() { candidates } else { same }
+    }
+
+    /// A runner's word on the kind holds where the source says no more than "test".
+    fn settle_kinds(&mut self) {
+        for shown in &mut self.shown {
+            let kinds: BTreeSet<Option<Need>> =
+                shown.outcomes.iter().map(|outcome| outcome.kind).collect();
+            if shown.test.kind == Need::Test
+                && let (1, Some(Some(kind))) = (kinds.len(), kinds.first())
+            {
+                shown.test.kind = *kind;
+            }
+        }
+    }
+
+    fn sabotaged(&mut self, sabotaged: &Sabotaged) {
+        for row in &sabotaged.rows {
+            for at in self.by_row.get(row).into_iter().flatten() {
+                let edge = &mut self.edges[*at];
+                if !is_check(&sabotaged.check, &self.shown[edge.test].test) {
+                    continue;
+                }
+                let told = (sabotaged.rule.clone(), sabotaged.message.clone());
+                match sabotaged.verdict.as_str() {
+                    "caught" if edge.grade >= Grade::Passed => {
+                        edge.proven_by.push(told);
+                        if edge.grade == Grade::Passed {
+                            edge.grade = Grade::Proven;
+                        }
+                    }
+                    "missed" | "caught-elsewhere" => {
+                        edge.hollow_by.push((told.0, sabotaged.verdict.clone()));
+                        edge.grade = Grade::Hollow;
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// The edges of a row.
+    pub fn edges_of(&self, row: &str) -> impl Iterator<Item = &Edge> {
+        let found = self.by_row.get(row).into_iter().flatten();
+        found.map(|at| &self.edges[*at])
+    }
+
+    /// How far a row has come.
+    pub fn standing(&self, row: &Row) -> Standing {
+        let id = &row.id.value;
+        let grades: Vec<(Need, Grade)> = self
+            .edges_of(id)
+            .map(|edge| (self.shown[edge.test].test.kind, edge.grade))
+            .collect();
+        let all = || grades.iter().map(|(_, grade)| *grade);
+        let best = all().max().unwrap_or(Grade::None);
+        let refuted = all().any(|grade| grade == Grade::Hollow);
+        let of_kind = |need: Need| {
+            let same = grades.iter().filter(|(kind, _)| *kind == need);
+            same.map(|(_, grade)| *grade).max().unwrap_or(Grade::None)
+        };
+        Standing {
+            best: if refuted && best < Grade::Proven {
+                Grade::Hollow
+            } else {
+                best
+            },
+            needs: row
+                .needs
+                .value
+                .iter()
+                .map(|need| (*need, of_kind(*need)))
+                .collect(),
+        }
+    }
+}
+
+/// Whether the name of a gate's check means a test. Gates name a test by its name alone, or with its suite
+/// before it, joined as their runner joins them.
+pub fn is_check(check: &str, test: &Test) -> bool {
+    let name = test.name.as_str();
+    let bare = name.split_once("::").map_or(name, |(_, bare)| bare);
+    let with_suite = || {
+        ["$", " ", "::", "."]
+            .iter()
+            .any(|joint| check == format!("{}{joint}{name}", test.suite))
+    };
+    check == name || (test.kind == Need::Smoke && check == bare) || with_suite()
+}
+
+fn place(event: &Event) -> Option<At> {
+    event
+        .place
+        .as_ref()
+        .map(|(file, line)| At::line(file, *line))
+}
+
+fn made_at_run(suite: &str, name: &str, rows: &[String], kind: Need, at: &At, krate: &str) -> Test {
+    let named = |id: &String| Named {
+        id: id.clone(),
+        at: at.clone(),
+    };
+    Test {
+        suite: suite.into(),
+        name: name.into(),
+        rows: rows.iter().map(named).collect(),
+        kind,
+        at: at.clone(),
+        cfg: Vec::new(),
+        ignored: false,
+        hash: "-".into(),
+        krate: krate.into(),
+    }
+}
+
+/// Tests by the names that runners give them.
+struct Index {
+    exact: BTreeMap<(String, String), Vec<usize>>,
+    crates: BTreeMap<(String, String, String), Vec<usize>>,
+    loose: BTreeMap<String, Vec<usize>>,
+}
+
+impl Index {
+    fn of(shown: &[Shown]) -> Self {
+        let mut index = Self {
+            exact: BTreeMap::new(),
+            crates: BTreeMap::new(),
+            loose: BTreeMap::new(),
+        };
+        for (at, shown) in shown.iter().enumerate() {
+            index.add(at, &shown.test);
+        }
+        index
+    }
+
+    fn add(&mut self, at: usize, test: &Test) {
+        let package = test.suite.split("::").next().unwrap_or_default().to_owned();
+        let key = (test.suite.clone(), test.name.clone());
+        self.exact.entry(key).or_default().push(at);
+        let key = (package, test.krate.clone(), test.name.clone());
+        self.crates.entry(key).or_default().push(at);
+        self.loose.entry(loose(&test.name)).or_default().push(at);
+    }
+}
+
+/// A name without parameters, words joined alike: `test a-b[1]` is `test_a_b`.
+fn loose(name: &str) -> String {
+    let name = name.split_once('[').map_or(name, |(name, _)| name);
+    name.trim().replace([' ', '-'], "_")
+}

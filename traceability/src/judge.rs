@@ -1,0 +1,414 @@
+//! What falls short: every finding of `trace check`, each with its code and place.
+//!
+//! Owns the rules of judgement. Refuses to read or print. Pure but for the day, which is an argument.
+//! Invariant: where results are missing or stale, what they could cure is not told a hundred times: the
+//! missing results are the finding, and the run is inconclusive.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use crate::code::{Code, Fault, Severity};
+use crate::finding::{At, Finding, hint};
+use crate::graph::{Edge, Shown, is_check};
+use crate::results::Verdict;
+use crate::rows::read::{Area, Grade, Row, State};
+use crate::rows::{floor, place};
+use crate::workspace::Workspace;
+
+/// What is asked of a judgement.
+#[derive(Debug, Clone)]
+pub struct Ask {
+    /// No row is asked for more than this.
+    pub floor: Grade,
+    /// Today, `2026-11-29`: waivers end.
+    pub today: String,
+}
+
+/// The judgement.
+#[derive(Debug)]
+pub struct Judged {
+    /// Findings with their severity, worst first, then by place.
+    pub found: Vec<(Severity, Fault)>,
+    /// Active rows whose shortfall is left open, because results that could cure it are missing.
+    pub open: usize,
+}
+
+impl Judged {
+    /// 2 when something cannot be read, 1 when something is wrong, 3 when nothing can be said, else 0.
+    pub fn exit(&self) -> u8 {
+        match self.found.iter().map(|(severity, _)| *severity).max() {
+            Some(Severity::Unreadable) => 2,
+            Some(Severity::Error) => 1,
+            Some(Severity::Inconclusive) => 3,
+            _ => 0,
+        }
+    }
+}
+
+/// Judges a repository.
+pub fn judge(workspace: &Workspace, ask: &Ask) -> Judged {
+    let mut judge = Judge {
+        workspace,
+        ask,
+        faults: workspace.faults.clone(),
+        open: 0,
+    };
+    let unreadable = workspace
+        .faults
+        .iter()
+        .any(|fault| fault.code.severity() == Severity::Unreadable);
+    // What is built on half of the input would be noise.
+    if !unreadable {
+        judge.counts();
+        judge.tests();
+        for (area, row) in workspace.rows.all() {
+            judge.row(area, row);
+        }
+        judge.rules();
+        judge.lock();
+    }
+    let mut found: Vec<(Severity, Fault)> = judge
+        .faults
+        .into_iter()
+        .map(|fault| (workspace.config.severity(fault.code), fault))
+        .filter(|(severity, _)| *severity > Severity::Off)
+        .collect();
+    found.sort_by(|(a, x), (b, y)| {
+        b.cmp(a)
+            .then_with(|| (&x.finding.at, x.code).cmp(&(&y.finding.at, y.code)))
+            .then_with(|| x.finding.message.cmp(&y.finding.message))
+    });
+    found.dedup();
+    Judged {
+        found,
+        open: judge.open,
+    }
+}
+
+struct Judge<'a> {
+    workspace: &'a Workspace,
+    ask: &'a Ask,
+    faults: Vec<Fault>,
+    open: usize,
+}
+
+impl Judge<'_> {
+    fn say(&mut self, code: Code, at: At, message: String) {
+        self.faults.push(Fault::new(code, Finding { at, message }));
+    }
+
+    fn counts(&mut self) {
+        let workspace = self.workspace;
+        let rows = workspace.rows.all();
+        let rows = rows.filter(|(_, row)| row.state != State::Retired).count();
+        let shown = &workspace.graph.shown;
+        let tests = shown.iter().filter(|shown| !shown.test.rows.is_empty());
+        let least = workspace.config.least;
+        let file = Path::new(crate::config::FILE);
+        if shown.is_empty() && workspace.source.by_macro.is_empty() {
+            let message = "no test was found anywhere".into();
+            self.say(Code::NoTests, At::file(file), message);
+        }
+        let mut counts = vec![
+            ("rows", rows, least.rows),
+            ("tests that name rows", tests.count(), least.tests),
+            ("sabotages", workspace.rules.len(), least.sabotages),
+        ];
+        if workspace.results.lacking.is_empty() {
+            counts.push(("results", workspace.graph.joined, least.results));
+        }
+        for (what, count, least) in counts {
+            if count < least {
+                let message = format!("{count} {what} are here and {least} are recorded");
+                self.say(Code::FewerThanRecorded, At::file(file), message);
+            }
+        }
+    }
+
+    fn tests(&mut self) {
+        let workspace = self.workspace;
+        let rows = workspace.rows.by_id();
+        for shown in &workspace.graph.shown {
+            let test = &shown.test;
+            if test.rows.is_empty() {
+                let message = format!("the test {} names no row", test.name);
+                self.say(Code::TestWithoutRow, test.at.clone(), message);
+            }
+            for named in &test.rows {
+                let Some((_, row)) = rows.get(named.id.as_str()) else {
+                    let hint = hint(&named.id, rows.keys().copied());
+                    let message = format!("there is no row {}{hint}", named.id);
+                    self.say(Code::RowUnknown, named.at.clone(), message);
+                    continue;
+                };
+                let (code, what) = match row.state {
+                    State::Planned => (Code::RowPlanned, "is planned: make it active".to_owned()),
+                    State::OutOfScope => (Code::RowOutOfScope, "is out of scope".to_owned()),
+                    State::Retired => {
+                        let by = row.by.iter().flatten();
+                        let by: Vec<&str> = by.map(|id| id.value.as_str()).collect();
+                        let next = if by.is_empty() {
+                            String::new()
+                        } else {
+                            format!(": name {}", by.join(", "))
+                        };
+                        (Code::RowRetired, format!("is retired{next}"))
+                    }
+                    State::Active | State::KnownIssue => continue,
+                };
+                let message = format!("{} {what}", named.id);
+                self.say(code, named.at.clone(), message);
+            }
+            if !test.rows.is_empty() {
+                self.result(shown);
+            }
+        }
+        let by_macro = &workspace.source.by_macro;
+        for named in by_macro {
+            if !rows.contains_key(named.id.as_str()) {
+                let hint = hint(&named.id, rows.keys().copied());
+                let message = format!("there is no row {}{hint}", named.id);
+                self.say(Code::RowUnknown, named.at.clone(), message);
+            }
+        }
+        for (outcome, tests) in &workspace.graph.ambiguous {
+            let shown = &workspace.graph.shown;
+            let names: Vec<String> = tests.iter().map(|at| shown[*at].test.id()).collect();
+            let file = &workspace.results.files[outcome.file].path;
+            let message = format!(
+                "the result of `{}` fits {}: it counts for none",
+                outcome.test,
+                names.join(" and ")
+            );
+            self.say(Code::ResultAmbiguous, At::file(file), message);
+        }
+    }
+
+    /// What came of one test.
+    fn result(&mut self, shown: &Shown) {
+        let test = &shown.test;
+        match shown.verdict() {
+            Some(Verdict::Failed) => {
+                // The strict expected failure of a known issue is as it should be.
+                let known = |id: &str| {
+                    let found = self.workspace.rows.find(id);
+                    found.is_some_and(|(_, row)| row.state == State::KnownIssue)
+                };
+                if test.rows.iter().all(|named| known(&named.id)) {
+                    return;
+                }
+                let message = shown
+                    .outcomes
+                    .iter()
+                    .find_map(|outcome| outcome.message.as_ref());
+                let first = message.and_then(|text| text.lines().next());
+                let why = first.map_or_else(String::new, |line| format!(": {line}"));
+                let message = format!("{} failed{why}", test.name);
+                self.say(Code::TestFailed, test.at.clone(), message);
+            }
+            Some(Verdict::Flaky) => {
+                let message = format!("{} passed only when it was run again", test.name);
+                self.say(Code::TestFlaky, test.at.clone(), message);
+            }
+            Some(Verdict::Passed) => {}
+            Some(Verdict::Skipped) | None if shown.ran() => {}
+            verdict => {
+                let results = &self.workspace.results;
+                if results.lacks(test.kind) || results.outcomes.is_empty() {
+                    return;
+                }
+                let why = match verdict {
+                    _ if test.ignored => "it is ignored in the source".to_owned(),
+                    Some(_) => "its runner skipped it".to_owned(),
+                    None if !test.cfg.is_empty() => {
+                        format!("it is compiled only under {}", test.cfg.join(" and "))
+                    }
+                    None => "no result and no event names it".to_owned(),
+                };
+                let message = format!("{} never ran: {why}", test.name);
+                self.say(Code::NeverRan, test.at.clone(), message);
+            }
+        }
+    }
+
+    fn row(&mut self, area: &Area, row: &Row) {
+        let id = &row.id.value;
+        let at = place(area, row);
+        let waived = matches!(row.state, State::KnownIssue | State::OutOfScope);
+        if let Some(day) = row.expires.as_ref().filter(|_| waived)
+            && day.value < self.ask.today
+        {
+            let at = At::location(&area.file, &day.referenced);
+            let message = format!("the waiver of {id} ended on {}", day.value);
+            self.say(Code::WaiverExpired, at, message);
+        }
+        let edges: Vec<&Edge> = self.workspace.graph.edges_of(id).collect();
+        if row.state == State::KnownIssue
+            && let Some(edge) = edges.iter().find(|edge| edge.grade >= Grade::Passed)
+        {
+            let test = &self.workspace.graph.shown[edge.test].test;
+            let message = format!("{id} is a known issue and {} passes", test.name);
+            self.say(Code::KnownIssuePasses, at.clone(), message);
+        }
+        for edge in &edges {
+            let test = &self.workspace.graph.shown[edge.test].test;
+            if let Some(what) = &edge.stale {
+                let message = format!(
+                    "{id} by {}: {what}; prove it, or look and `trace accept {id} --why ..`",
+                    test.name
+                );
+                self.say(Code::EdgeStale, edge.at.clone(), message);
+            }
+            for (rule, verdict) in &edge.hollow_by {
+                let message = format!(
+                    "{} claims {id}, and the sabotage {rule} was {verdict}",
+                    test.name
+                );
+                self.say(Code::Hollow, edge.at.clone(), message);
+            }
+        }
+        if row.state == State::Active {
+            self.active(area, row, at, &edges);
+        }
+    }
+
+    fn active(&mut self, area: &Area, row: &Row, at: At, edges: &[&Edge]) {
+        let id = &row.id.value;
+        let results = &self.workspace.results;
+        let wanted = floor(area, row).min(self.ask.floor);
+        let rules = &self.workspace.rules;
+        let broken = |id: &String| {
+            rules
+                .iter()
+                .any(|rule| rule.rows.iter().any(|row| row.0 == *id))
+        };
+        if wanted == Grade::Proven && !broken(id) {
+            let message = format!("no sabotage breaks {id}: {}", row.claim.value);
+            self.say(Code::RowWithoutSabotage, at.clone(), message);
+        }
+        let standing = self.workspace.graph.standing(row);
+        let lacking: Vec<_> = standing
+            .needs
+            .iter()
+            .filter(|(_, grade)| *grade == Grade::None)
+            .map(|(need, _)| *need)
+            .collect();
+        // Phases are known from what they leave behind: without it nothing can be said of them.
+        let (open, gone): (Vec<_>, Vec<_>) =
+            lacking.into_iter().partition(|need| results.lacks(*need));
+        if !gone.is_empty() {
+            let words: Vec<&str> = gone.iter().map(|need| need.word()).collect();
+            let (code, message) = if edges.is_empty() && open.is_empty() {
+                let text = format!("nothing shows {id}: {}", row.claim.value);
+                (Code::RowWithoutEvidence, text)
+            } else {
+                let text = format!("{id} needs {} and none names it", words.join(" and "));
+                (Code::RowWithoutKind, text)
+            };
+            self.say(code, at, message);
+            return;
+        }
+        let short = |grade: Grade| grade < wanted.min(Grade::Passed);
+        let weak: Vec<_> = standing
+            .needs
+            .iter()
+            .filter(|(need, grade)| short(*grade) && !results.lacks(*need))
+            .collect();
+        let unproven = wanted == Grade::Proven && standing.best < Grade::Proven;
+        if standing.best == Grade::Hollow {
+            // Told at the test that claims it.
+        } else if !weak.is_empty() {
+            let words: Vec<String> = weak
+                .iter()
+                .map(|(need, grade)| format!("{} {}", need.word(), grade.word()))
+                .collect();
+            let message = format!(
+                "{id} must be {} and is not: {}",
+                wanted.word(),
+                words.join(", ")
+            );
+            self.say(Code::BelowFloor, at, message);
+        } else if standing.needs.iter().any(|(_, grade)| short(*grade))
+            || (unproven && results.lacks_sabotage())
+        {
+            self.open += 1;
+        } else if unproven && broken(id) {
+            let message = format!("{id} must be proven: no test of it has caught a sabotage");
+            self.say(Code::BelowFloor, at, message);
+        }
+    }
+
+    fn rules(&mut self) {
+        let workspace = self.workspace;
+        let rows = workspace.rows.by_id();
+        for rule in &workspace.rules {
+            if rule.rows.is_empty() {
+                let message = format!("the sabotage {} names no row", rule.id);
+                self.say(Code::SabotageWithoutRow, rule.at.clone(), message);
+            }
+            if rule.checks.is_empty() {
+                let message = format!("the sabotage {} expects no check to notice", rule.id);
+                self.say(Code::SabotageWithoutCheck, rule.at.clone(), message);
+                continue;
+            }
+            for (id, at) in &rule.rows {
+                let Some((_, row)) = rows.get(id.as_str()) else {
+                    let hint = hint(id, rows.keys().copied());
+                    let message = format!("there is no row {id}{hint}");
+                    self.say(Code::RowUnknown, at.clone(), message);
+                    continue;
+                };
+                let shown = &workspace.graph.shown;
+                let claims = |check: &str| {
+                    let mut edges = workspace.graph.edges_of(id);
+                    edges.any(|edge| is_check(check, &shown[edge.test].test))
+                };
+                let claimed = rule.checks.iter().any(|(check, _)| claims(check));
+                // A check that nothing known is named like may be a phase whose results are missing.
+                let known = rule
+                    .checks
+                    .iter()
+                    .any(|(check, _)| shown.iter().any(|shown| is_check(check, &shown.test)));
+                let open = !known
+                    && row
+                        .needs
+                        .value
+                        .iter()
+                        .any(|need| workspace.results.lacks(*need));
+                if !claimed && !open {
+                    let checks = &rule.checks;
+                    let names: Vec<&str> = checks.iter().map(|(check, _)| check.as_str()).collect();
+                    let message = format!(
+                        "the sabotage {} of {id} is to be noticed by {}, which does not claim {id}",
+                        rule.id,
+                        names.join(", ")
+                    );
+                    self.say(Code::SabotageUnclaimed, at.clone(), message);
+                }
+            }
+        }
+    }
+
+    fn lock(&mut self) {
+        let workspace = self.workspace;
+        let graph = &workspace.graph;
+        let there: BTreeSet<(&str, String)> = graph
+            .edges
+            .iter()
+            .map(|edge| (edge.row.as_str(), graph.shown[edge.test].test.id()))
+            .collect();
+        for (line, number) in workspace.lock.lines.values() {
+            let kinds = workspace
+                .rows
+                .find(&line.row)
+                .map(|(_, row)| &row.needs.value);
+            let open =
+                kinds.is_some_and(|kinds| kinds.iter().any(|need| workspace.results.lacks(*need)));
+            if !there.contains(&(line.row.as_str(), line.test.clone())) && !open {
+                let at = At::line(&workspace.lock.path, *number);
+                let message = format!("{} no longer names {}", line.test, line.row);
+                self.say(Code::LockStale, at, message);
+            }
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! JSON lines (results of tests, events, phases) and `evidence.json`.
+//!
+//! Owns which keys mean what. Each line is an object whose `event` is one of
+//!
+//! - `run`: `commit`, `tree`, `dirty`, `toolchain` of the whole file;
+//! - `test`: `binary`, `test`, `verdict` (`passed`, `failed`, `timed-out`, `ignored`), `seconds`, `kind`;
+//! - `verdict`: a phase: `test`, `passed`, `rows`, `failure`, `seconds`, and the keys of `run`;
+//! - `ran`, `declared`: a test that started or was listed: `rows`, `package`, `target`, `test`, `file`, `line`;
+//! - anything else: passed over.
+//!
+//! Invariant: a line that is no object of this form, where one is wanted, is a fault with its line.
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{Event, Held, Outcome, Sabotaged, Verdict};
+use crate::finding::{At, Finding};
+use crate::rows::read::Need;
+use crate::tree::Provenance;
+
+#[derive(Deserialize)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+enum Line {
+    Run(Provenance),
+    Test {
+        #[serde(default)]
+        binary: String,
+        test: String,
+        verdict: String,
+        seconds: Option<f64>,
+        kind: Option<String>,
+        message: Option<String>,
+    },
+    Verdict {
+        test: String,
+        passed: bool,
+        #[serde(default)]
+        rows: Vec<String>,
+        failure: Option<String>,
+        seconds: Option<f64>,
+        #[serde(flatten)]
+        provenance: Provenance,
+    },
+    Ran(Started),
+    Declared(Started),
+    #[serde(other)]
+    Other,
+}
+
+#[derive(Deserialize)]
+struct Started {
+    #[serde(default)]
+    rows: Vec<String>,
+    #[serde(default)]
+    package: String,
+    #[serde(default)]
+    target: String,
+    test: String,
+    file: Option<PathBuf>,
+    line: Option<usize>,
+}
+
+/// Reads JSON lines.
+pub(super) fn lines(path: &Path, text: &str) -> Result<Held, Finding> {
+    let mut held = Held::default();
+    for (index, line) in text.lines().enumerate() {
+        if line.trim().is_empty() {
+            continue;
+        }
+        let line: Line = serde_json::from_str(line).map_err(|error| Finding {
+            at: At::place(path, index + 1, error.column().max(1)),
+            message: format!("no line of results: {error}"),
+        })?;
+        match line {
+            Line::Run(provenance) => held.provenance = provenance,
+            Line::Test {
+                binary,
+                test,
+                verdict,
+                seconds,
+                kind,
+                message,
+            } => held.outcomes.push(Outcome {
+                suite: binary,
+                test,
+                verdict: verdict_of(&verdict),
+                seconds,
+                message,
+                kind: kind.as_deref().and_then(kind_of),
+                rows: Vec::new(),
+                file: 0,
+            }),
+            Line::Verdict {
+                test,
+                passed,
+                rows,
+                failure,
+                seconds,
+                provenance,
+            } => {
+                if held.provenance == Provenance::default() {
+                    held.provenance = provenance;
+                }
+                let verdict = if passed {
+                    Verdict::Passed
+                } else {
+                    Verdict::Failed
+                };
+                let outcome = Outcome {
+                    suite: String::new(),
+                    kind: kind_of(test.split("::").next().unwrap_or_default()),
+                    test,
+                    verdict,
+                    seconds,
+                    message: failure,
+                    rows,
+                    file: 0,
+                };
+                // A phase that ran several times passed when every round did.
+                let same = held
+                    .outcomes
+                    .iter_mut()
+                    .find(|other| other.suite.is_empty() && other.test == outcome.test);
+                match same {
+                    Some(other) if outcome.verdict > other.verdict => *other = outcome,
+                    Some(_) => {}
+                    None => held.outcomes.push(outcome),
+                }
+            }
+            Line::Ran(started) => held.events.push(event(true, started)),
+            Line::Declared(started) => held.events.push(event(false, started)),
+            Line::Other => {}
+        }
+    }
+    Ok(held)
+}
+
+fn event(ran: bool, started: Started) -> Event {
+    Event {
+        ran,
+        rows: started.rows,
+        package: started.package,
+        target: started.target,
+        kind: kind_of(started.test.split("::").next().unwrap_or_default()),
+        test: started.test,
+        place: started.file.zip(started.line),
+    }
+}
+
+fn verdict_of(word: &str) -> Verdict {
+    match word {
+        "passed" | "ok" | "pass" => Verdict::Passed,
+        "ignored" | "skipped" => Verdict::Skipped,
+        "flaky" => Verdict::Flaky,
+        // Failed, timed out, and every word that is not known to be good.
+        _ => Verdict::Failed,
+    }
+}
+
+/// The kind by a runner's word; none for a word that says no more than "test".
+fn kind_of(word: &str) -> Option<Need> {
+    match word {
+        "property" => Some(Need::Property),
+        "loom" => Some(Need::Loom),
+        "smoke" => Some(Need::Smoke),
+        "probe" => Some(Need::Probe),
+        _ => None,
+    }
+}
+
+/// Reads `evidence.json`: an array of objects.
+pub(super) fn evidence(path: &Path, text: &str) -> Result<Held, Finding> {
+    let fault = |error: &serde_json::Error| Finding {
+        at: At::place(path, error.line().max(1), error.column().max(1)),
+        message: format!("no evidence of sabotage: {error}"),
+    };
+    let entries: Vec<Value> = serde_json::from_str(text).map_err(|error| fault(&error))?;
+    let mut held = Held::default();
+    for entry in entries {
+        let provenance: Provenance =
+            serde_json::from_value(entry.clone()).map_err(|error| fault(&error))?;
+        if held.provenance == Provenance::default() {
+            held.provenance = provenance;
+        }
+        let text = |key: &str| entry[key].as_str().unwrap_or_default().to_owned();
+        let rows = entry["rows"].as_array().into_iter().flatten();
+        held.sabotages.push(Sabotaged {
+            rule: text("rule"),
+            rows: rows
+                .filter_map(|row| row.as_str().map(str::to_owned))
+                .collect(),
+            check: text("check"),
+            verdict: text("verdict").to_lowercase(),
+            message: text("message"),
+        });
+    }
+    Ok(held)
+}

@@ -1,0 +1,175 @@
+//! Sabotage rules: which rows each breaks and which check should notice.
+//!
+//! Owns the few keys of a rule that concern rows; the sabotage tool owns the rest and judges it.
+//! Refuses to apply a rule. Invariant: every name carries its place.
+
+use std::fmt;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use serde::Deserialize;
+use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_saphyr::Spanned;
+
+use crate::code::{Code, Fault};
+use crate::config::Config;
+use crate::files;
+use crate::finding::At;
+use crate::rows::read::explain;
+use crate::tree::sha256;
+
+/// One rule.
+#[derive(Debug, Clone)]
+pub struct Rule {
+    /// Its name.
+    pub id: String,
+    /// Where it stands.
+    pub at: At,
+    /// The rows that it breaks.
+    pub rows: Vec<(String, At)>,
+    /// The checks that should notice.
+    pub checks: Vec<(String, At)>,
+    /// The promise, one sentence.
+    pub promise: String,
+    /// SHA-256 over its values.
+    pub hash: String,
+}
+
+#[derive(Deserialize)]
+struct Written {
+    id: Spanned<String>,
+    #[serde(default)]
+    promise: String,
+    #[serde(default)]
+    rows: Vec<Spanned<String>>,
+    #[serde(default)]
+    expect: Checks,
+}
+
+#[derive(Deserialize)]
+struct Check {
+    check: Spanned<String>,
+}
+
+/// `expect`: a list, or `any:` or `all:` with one.
+#[derive(Default)]
+struct Checks(Vec<Check>);
+
+impl<'de> Deserialize<'de> for Checks {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Either)
+    }
+}
+
+struct Either;
+
+impl<'de> Visitor<'de> for Either {
+    type Value = Checks;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of checks, or `any:` or `all:` with one")
+    }
+
+    fn visit_unit<E>(self) -> Result<Checks, E> {
+        Ok(Checks::default())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Checks, A::Error> {
+        let mut checks = Vec::new();
+        while let Some(check) = list.next_element()? {
+            checks.push(check);
+        }
+        Ok(Checks(checks))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Checks, A::Error> {
+        let mut checks = Vec::new();
+        while let Some(key) = map.next_key::<String>()? {
+            if ["any", "all"].contains(&key.as_str()) {
+                checks.extend(map.next_value::<Vec<Check>>()?);
+            } else {
+                map.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(Checks(checks))
+    }
+}
+
+/// Reads the rules of all files that the configuration names.
+pub fn read(root: &Path, config: &Config) -> Result<(Vec<Rule>, Vec<Fault>)> {
+    let mut rules = Vec::new();
+    let mut faults = Vec::new();
+    for pattern in &config.sabotage {
+        for path in files::find(root, pattern)? {
+            let text = std::fs::read_to_string(root.join(&path))
+                .with_context(|| format!("cannot read {}", path.display()))?;
+            match parse(&path, &text) {
+                Ok(read) => rules.extend(read),
+                Err(fault) => faults.push(fault),
+            }
+        }
+    }
+    Ok((rules, faults))
+}
+
+/// Parses one file; a file of comments alone holds no rule.
+pub fn parse(path: &Path, text: &str) -> Result<Vec<Rule>, Fault> {
+    let blank = |line: &str| line.trim().is_empty() || line.trim_start().starts_with('#');
+    if text.lines().all(blank) {
+        return Ok(Vec::new());
+    }
+    let fault = |error: serde_saphyr::Error| {
+        Fault::new(Code::RuleUnreadable, explain(path, error.without_snippet()))
+    };
+    let written: Vec<Written> = serde_saphyr::from_str(text).map_err(fault)?;
+    let values: Vec<serde_json::Value> = serde_saphyr::from_str(text).map_err(fault)?;
+    let place = |text: &Spanned<String>| At::location(path, &text.referenced);
+    let named = |text: &Spanned<String>| (text.value.clone(), place(text));
+    let rule = |(written, value): (Written, serde_json::Value)| Rule {
+        at: place(&written.id),
+        id: written.id.value.clone(),
+        rows: written.rows.iter().map(named).collect(),
+        checks: written
+            .expect
+            .0
+            .iter()
+            .map(|check| named(&check.check))
+            .collect(),
+        promise: written.promise,
+        hash: sha256(value.to_string().as_bytes()),
+    };
+    Ok(written.into_iter().zip(values).map(rule).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse;
+    use std::path::Path;
+
+    #[m0_spec::row(T3)]
+    #[test]
+    fn rows_and_expected_checks_are_read_in_each_form() {
+        let text = "- id: a\n  rows: [E1]\n  edits: [{file: x}]\n  expect: [{gate: g, check: one}]\n\
+                    - id: b\n  rows: [E1, E2]\n  expect: {all: [{gate: g, check: two, message: m}]}\n- id: c\n";
+        let rules = parse(Path::new("r.yaml"), text).expect("it is right");
+        let got: Vec<_> = rules
+            .iter()
+            .map(|rule| {
+                let rows: Vec<&str> = rule.rows.iter().map(|row| row.0.as_str()).collect();
+                let checks: Vec<&str> = rule.checks.iter().map(|check| check.0.as_str()).collect();
+                (rule.id.as_str(), rows, checks)
+            })
+            .collect();
+        assert_eq!(
+            got,
+            [
+                ("a", vec!["E1"], vec!["one"]),
+                ("b", vec!["E1", "E2"], vec!["two"]),
+                ("c", vec![], vec![])
+            ]
+        );
+        assert_eq!(rules[1].rows[1].1.to_string(), "r.yaml:6:14");
+        let fault = parse(Path::new("r.yaml"), "- rows: [E1]\n").expect_err("no id");
+        assert!(fault.to_string().starts_with("r.yaml:1:"), "{fault}");
+    }
+}

@@ -1,0 +1,173 @@
+//! Which tree something was measured on.
+//!
+//! Owns: asking git and rustc, and the hash of the tree as it lies on disk, uncommitted changes included.
+//! Refuses to write into the repository: index and objects of its own are used and removed.
+//! Invariant: a result of another tree is never taken for one of this tree.
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+/// What a result was measured on, so that it is never taken for another tree's.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Provenance {
+    /// Hash of the commit, when the root is a git checkout.
+    pub commit: Option<String>,
+    /// Hash of the tree as it lies on disk, uncommitted changes included.
+    pub tree: Option<String>,
+    /// Whether the tree differs from the commit.
+    pub dirty: Option<bool>,
+    /// `rustc --version`.
+    pub toolchain: Option<String>,
+}
+
+impl Provenance {
+    /// Asks git and rustc; what cannot be told is none.
+    pub fn of(root: &Path) -> Self {
+        let git = |args: &[&str]| line(Command::new("git").current_dir(root).args(args));
+        let tree = working_tree(root);
+        let committed = committed(root);
+        Self {
+            commit: git(&["rev-parse", "HEAD"]),
+            dirty: tree
+                .as_ref()
+                .and_then(|tree| committed.map(|committed| *tree != committed)),
+            tree,
+            toolchain: line(Command::new("rustc").arg("--version")),
+        }
+    }
+}
+
+/// The hash of the tree that HEAD names.
+pub fn committed(root: &Path) -> Option<String> {
+    let mut git = Command::new("git");
+    line(git.current_dir(root).args(["rev-parse", "HEAD^{tree}"]))
+}
+
+/// The tree on disk, written with an index and an object store of its own: neither the user's index
+/// nor the repository's objects are touched.
+fn working_tree(root: &Path) -> Option<String> {
+    let git = |args: &[&str]| line(Command::new("git").current_dir(root).args(args));
+    let objects = root.join(git(&["rev-parse", "--git-path", "objects"])?);
+    // One directory for each call, also when two run at once in one process.
+    static CALLS: AtomicU32 = AtomicU32::new(0);
+    let call = CALLS.fetch_add(1, Ordering::Relaxed);
+    let own = std::env::temp_dir().join(format!("trace-tree-{}-{call}", std::process::id()));
+    std::fs::create_dir_all(own.join("objects")).ok()?;
+    let apart = |args: &[&str]| {
+        let mut command = Command::new("git");
+        command
+            .current_dir(root)
+            .args(args)
+            .env("GIT_INDEX_FILE", own.join("index"))
+            .env("GIT_OBJECT_DIRECTORY", own.join("objects"))
+            .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", &objects);
+        line(&mut command)
+    };
+    let tree = apart(&["add", "--all"]).and_then(|_| apart(&["write-tree"]));
+    // Left-overs in the temporary directory do no harm and are not worth a failure.
+    let _ = std::fs::remove_dir_all(&own);
+    tree
+}
+
+/// The trimmed output of a command that succeeds.
+fn line(command: &mut Command) -> Option<String> {
+    let output = command.output().ok()?;
+    output
+        .status
+        .success()
+        .then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+/// SHA-256 of some bytes in hexadecimal.
+pub fn sha256(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    let mut text = String::with_capacity(bytes.len() * 2);
+    for byte in bytes {
+        write!(text, "{byte:02x}").expect("a String takes any text");
+    }
+    text
+}
+
+/// The hash over paths, kinds and contents that the sabotage tool puts into its evidence: SHA-256 of
+/// each file's path, a zero, its kind (0 plain, 1 executable, 2 link) and the hexadecimal hash of its
+/// content, in the order of the paths.
+pub fn content_hash(root: &Path, files: &[std::path::PathBuf]) -> std::io::Result<String> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mut names: Vec<String> = files
+        .iter()
+        .map(|path| path.to_string_lossy().into_owned())
+        .collect();
+    names.sort_unstable();
+    let mut all = Sha256::new();
+    for name in names {
+        let path = root.join(&name);
+        let meta = std::fs::symlink_metadata(&path)?;
+        let (kind, content) = if meta.is_symlink() {
+            let target = std::fs::read_link(&path)?;
+            (2, target.to_string_lossy().into_owned().into_bytes())
+        } else {
+            let executable = meta.permissions().mode() & 0o111 != 0;
+            (u8::from(executable), std::fs::read(&path)?)
+        };
+        all.update(name.as_bytes());
+        all.update([0, kind]);
+        all.update(sha256(&content).as_bytes());
+    }
+    Ok(hex(&all.finalize()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Provenance;
+
+    #[m0_spec::row(T4)]
+    #[test]
+    fn a_tree_without_git_has_no_hash_and_none_is_guessed() {
+        let bare = tempfile::tempdir().expect("a directory for the test");
+        let none = Provenance::of(bare.path());
+        assert_eq!((none.commit, none.tree, none.dirty), (None, None, None));
+        assert!(
+            none.toolchain
+                .is_some_and(|line| line.starts_with("rustc 1."))
+        );
+    }
+
+    #[m0_spec::row(H14)]
+    #[test]
+    fn a_changed_file_changes_the_tree_and_leaves_the_index_alone() {
+        let dir = tempfile::tempdir().expect("a directory for the test");
+        let git = |args: &[&str]| {
+            let mut command = std::process::Command::new("git");
+            let identity = ["-c", "user.name=t", "-c", "user.email=t@example.invalid"];
+            let output = command
+                .current_dir(dir.path())
+                .args(identity)
+                .args(args)
+                .output();
+            let output = output.expect("git runs");
+            assert!(output.status.success(), "{args:?}: {output:?}");
+            String::from_utf8_lossy(&output.stdout).into_owned()
+        };
+        git(&["init", "--quiet"]);
+        std::fs::write(dir.path().join("a"), "1").expect("written");
+        git(&["add", "a"]);
+        git(&["commit", "--quiet", "-m", "first"]);
+        let clean = Provenance::of(dir.path());
+        assert_eq!(clean.dirty, Some(false));
+        std::fs::write(dir.path().join("b"), "2").expect("written");
+        let changed = Provenance::of(dir.path());
+        assert_eq!(changed.dirty, Some(true));
+        assert_eq!(changed.commit, clean.commit);
+        assert_ne!(changed.tree, clean.tree);
+        assert_eq!(git(&["status", "--porcelain"]), "?? b\n");
+    }
+}

@@ -1,0 +1,160 @@
+//! Commands that change rows, exit codes, and the forms for programs.
+
+use serde_json::Value;
+
+use super::repository::{check, repository, trace, write};
+
+#[m0_spec::row(T15)]
+#[test]
+fn a_row_takes_the_next_free_id_and_retires_for_rows_that_exist() {
+    let repo = repository(&[("trace.yaml", "")]);
+    let root = repo.path();
+    let new = |claim: &str| {
+        trace(
+            root,
+            &[
+                "new",
+                "A",
+                claim,
+                "--why",
+                "It is: so.",
+                "--needs",
+                "test,smoke",
+            ],
+        )
+    };
+    assert!(
+        new("The first thing is so.")
+            .1
+            .contains("A1 in spec/A.yaml")
+    );
+    assert!(new("The second thing is so.").1.contains("A2 in"));
+    let before = std::fs::read_to_string(root.join("spec/A.yaml")).expect("it is there");
+    let (code, said) = new("No sentence");
+    assert_eq!(code, 2, "{said}");
+    let (code, said) = trace(
+        root,
+        &["retire", "A1", "--reason", "It grew.", "--by", "A3"],
+    );
+    assert!(code == 2 && said.contains("did you mean"), "{said}");
+    let (code, said) = trace(root, &["retire", "A4", "--reason", "It grew."]);
+    assert!(
+        code == 2 && said.contains("there is no row A4, did you mean A"),
+        "{said}"
+    );
+    let after = std::fs::read_to_string(root.join("spec/A.yaml")).expect("it is there");
+    assert_eq!(before, after, "what is refused writes nothing");
+    let (code, said) = trace(
+        root,
+        &[
+            "retire",
+            "A1",
+            "--reason",
+            "It grew.",
+            "--by",
+            "A2",
+            "--date",
+            "2026-12-01",
+        ],
+    );
+    assert_eq!(code, 0, "{said}");
+    assert!(trace(root, &["list"]).1.contains("A1     retired"));
+    // The id of a row that was taken out by hand is lost, not free.
+    let rows = std::fs::read_to_string(root.join("spec/A.yaml")).expect("it is there");
+    let first = rows.find("  - id: A2").expect("it stands there");
+    write(
+        root,
+        "spec/A.yaml",
+        &rows[..first].replace("by: [A2]", "by: []"),
+    );
+    let (_, found) = check(root);
+    assert!(
+        found.iter().any(|found| found.ends_with("id-lost")),
+        "{found:?}"
+    );
+}
+
+#[m0_spec::row(T13, T5)]
+#[test]
+fn exit_codes_tell_what_a_gate_must_know() {
+    let repo = repository(&[("trace.yaml", "results: [{files: r.tap}]\nsevrity: {}\n")]);
+    let root = repo.path();
+    let (code, said) = trace(root, &["check"]);
+    assert!(
+        code == 2
+            && said.contains("trace.yaml:2:1: unknown key `sevrity`, did you mean `severity`"),
+        "{said}"
+    );
+    assert_eq!(trace(root, &["check", "--floor", "golden"]).0, 2);
+    let (code, said) = trace(root, &["check", "--planted"]);
+    assert!(code == 0 && said.contains("0 not told"), "{said}");
+    write(root, "trace.yaml", "results: [{files: r.tap}]\n");
+    write(
+        root,
+        "spec/A.yaml",
+        "area: A\ntitle: T\nfloor: passed\nrows: []\n",
+    );
+    let (code, found) = check(root);
+    assert_eq!(code, 1, "measuring nothing is not green");
+    assert!(
+        found.iter().any(|found| found.ends_with("no-rows")),
+        "{found:?}"
+    );
+    assert!(
+        found.iter().any(|found| found.ends_with("no-tests")),
+        "{found:?}"
+    );
+    write(root, "spec/A.yaml", "area: A\nrows:\n  - id A1\n");
+    assert_eq!(check(root).0, 2);
+    for shell in ["bash", "zsh", "fish"] {
+        let (code, said) = trace(root, &["completions", shell]);
+        assert!(code == 0 && said.contains("retire"), "{said}");
+    }
+    let (_, schema) = trace(root, &["schema"]);
+    let schema: Value = serde_json::from_str(&schema).expect("it is JSON");
+    assert_eq!(
+        schema["properties"]["severity"]["properties"]["hollow"]["default"],
+        "error"
+    );
+}
+
+#[m0_spec::row(T17)]
+#[test]
+fn each_form_for_programs_holds_code_severity_and_place() {
+    let repo = repository(&[
+        ("test_a.py", "def test_bare():\n    pass\n"),
+        ("trace.yaml", "results: [{files: r.tap}]\n"),
+    ]);
+    let root = repo.path();
+    trace(root, &["new", "A", "A thing | is so.", "--why", "It is."]);
+    let (_, said) = trace(root, &["check", "--github"]);
+    let line = "::error file=test_a.py,line=1,col=1,title=test-without-row::the test test_bare names no row";
+    assert!(said.contains(line), "{said}");
+    let (_, said) = trace(root, &["check", "--sarif"]);
+    let log: Value = serde_json::from_str(&said).expect("it is JSON");
+    let results = log["runs"][0]["results"].as_array().expect("a list");
+    let bare = results
+        .iter()
+        .find(|result| result["ruleId"] == "test-without-row");
+    let bare = bare.expect("it is told");
+    assert_eq!(bare["level"], "error");
+    let place = &bare["locations"][0]["physicalLocation"];
+    assert_eq!(
+        (
+            &place["artifactLocation"]["uri"],
+            &place["region"]["startLine"]
+        ),
+        (&"test_a.py".into(), &1.into())
+    );
+    let (_, said) = trace(root, &["check", "--md"]);
+    assert!(
+        said.contains("| test-without-row | test_a.py:1:1 |"),
+        "{said}"
+    );
+    let (_, said) = trace(root, &["check"]);
+    assert!(
+        said.contains("test_a.py:1:1: error[test-without-row]: the test test_bare names no row"),
+        "{said}"
+    );
+    assert!(said.trim_end().ends_with("falls short"), "{said}");
+}
