@@ -69,7 +69,10 @@ pub(crate) fn deny(repository: &Repository) -> Result<()> {
         .args(["deny", "check"])
         .status()
         .context("cannot run cargo deny")?;
-    ensure!(status.success(), "cargo deny found something");
+    ensure!(
+        status.success(),
+        "cargo deny is not green: it says above what it found or could not fetch"
+    );
     Ok(())
 }
 

@@ -1,11 +1,12 @@
-//! What kind of evidence a test is: unit, property, loom, death, CLI or an example.
+//! What kind of evidence a test is: unit, property, process, loom, death, CLI or an example.
 //!
 //! Owns: telling kinds apart by what the source says. A property is a function inside `proptest!`
-//! (or in a file named for properties), a CLI test stands in a file that starts a binary of its own
-//! package, a death test in a file named `death`; models and examples come from stages of their own.
+//! (or in a file named for properties), a CLI test stands in a file that starts the binary its package
+//! is named for, a process test in one that starts a helper of its package, a death test in a file
+//! named `death`; models and examples come from stages of their own.
 //! Invariant: each test has exactly one kind, whichever runner ran it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
 use serde::Serialize;
@@ -20,6 +21,7 @@ use crate::tidy::tree::{File, Tree};
 pub(crate) enum Kind {
     Unit,
     Property,
+    Process,
     Loom,
     Death,
     Cli,
@@ -28,9 +30,10 @@ pub(crate) enum Kind {
 
 impl Kind {
     /// All of them, in the order in which they are shown.
-    pub(crate) const ALL: [Self; 6] = [
+    pub(crate) const ALL: [Self; 7] = [
         Self::Unit,
         Self::Property,
+        Self::Process,
         Self::Loom,
         Self::Death,
         Self::Cli,
@@ -42,6 +45,7 @@ impl Kind {
         match self {
             Self::Unit => "unit",
             Self::Property => "property",
+            Self::Process => "process",
             Self::Loom => "loom",
             Self::Death => "death",
             Self::Cli => "CLI",
@@ -55,8 +59,8 @@ impl Kind {
 pub(crate) struct Kinds {
     /// Package and name of each function inside `proptest!`.
     properties: BTreeSet<(String, String)>,
-    /// Test targets that start a binary of their package: `smokes::planted`.
-    cli: BTreeSet<String>,
+    /// Test targets that start a binary of their package, `smokes::planted`, and which kind that is.
+    drives: BTreeMap<String, Kind>,
 }
 
 impl Kinds {
@@ -88,11 +92,14 @@ impl Kinds {
                     .strip_prefix("tests")
                     .ok()
                     .and_then(|path| path.iter().next())
-                    && file.text.contains("CARGO_BIN_EXE_")
+                    && let Some(kind) = drives(&package.name, &file.text)
                 {
                     let target = target.to_string_lossy();
                     let target = target.strip_suffix(".rs").unwrap_or(&target);
-                    kinds.cli.insert(format!("{}::{target}", package.name));
+                    let entry = kinds.drives.entry(format!("{}::{target}", package.name));
+                    // Of the files of one target the front door decides.
+                    let known = entry.or_insert(kind);
+                    *known = kind.max(*known);
                 }
             }
         }
@@ -115,11 +122,19 @@ impl Kinds {
             kind
         } else if self.properties.contains(&(package, name.to_owned())) {
             Kind::Property
-        } else if self.cli.contains(binary) {
-            Kind::Cli
         } else {
-            Kind::Unit
+            self.drives.get(binary).copied().unwrap_or(Kind::Unit)
         }
+    }
+}
+
+/// Whether a test file starts its package's front door, a helper, or nothing.
+fn drives(package: &str, text: &str) -> Option<Kind> {
+    let own = format!("CARGO_BIN_EXE_{package}\"");
+    if text.contains(&own) {
+        Some(Kind::Cli)
+    } else {
+        text.contains("CARGO_BIN_EXE_").then_some(Kind::Process)
     }
 }
 
@@ -184,6 +199,10 @@ mod tests {
                     "const B: &str = env!(\"CARGO_BIN_EXE_a\");",
                 ),
                 file(
+                    "a/tests/system/fork.rs",
+                    "const B: &str = env!(\"CARGO_BIN_EXE_a-helper\");",
+                ),
+                file(
                     "a/inner/src/lib.rs",
                     "proptest! { #[test] fn deep(x in 0..9) {} }",
                 ),
@@ -196,6 +215,7 @@ mod tests {
             ("a::mixed", "one", Kind::Unit),
             ("a::mixed", "inner", Kind::Unit),
             ("a::front", "x::y", Kind::Cli),
+            ("a::system", "fork::y", Kind::Process),
             ("a::cli", "y", Kind::Cli),
             ("a::death", "y", Kind::Death),
             ("a", "tests::properties::y", Kind::Property),

@@ -253,7 +253,7 @@ fn the_closing_line_counts_what_passed_and_what_failed() {
     assert_eq!(results(&[Ignored]).ran(), 0);
     let lines = results(&[Passed, Failed, Ignored]).lines();
     assert_eq!(lines[0], "unit      1 passed, 1 failed, 1 skipped  1.5 s");
-    assert_eq!(lines[2], "loom      did not run");
+    assert_eq!(lines[3], "loom      did not run");
 }
 
 #[m0_spec::row(H14)]
