@@ -30,19 +30,18 @@ pub(super) const QUESTION: Question = Question {
 enum Pace {
     /// One every so many milliseconds, by the producer.
     Every(u64),
-    /// So many bursts, each when the one before has arrived everywhere.
-    Bursts(usize),
+    /// So many bursts of so many events, each burst when the one before has arrived everywhere.
+    Bursts(usize, usize),
 }
 
 /// Streams and pace; about as many deliveries in each case.
-const CASES: [(usize, Pace); 4] = [
+const CASES: [(usize, Pace); 5] = [
     (200, Pace::Every(10)),
-    (200, Pace::Bursts(40)),
+    (200, Pace::Bursts(320, 1)),
+    (200, Pace::Bursts(40, 8)),
     (1000, Pace::Every(50)),
-    (1000, Pace::Bursts(8)),
+    (1000, Pace::Bursts(8, 8)),
 ];
-/// Events published without waiting at full rate.
-const BURST: usize = 8;
 /// Time for which a fixed rate is listened to.
 const LISTEN: Duration = Duration::from_secs(2);
 const BOUND: Duration = Duration::from_mins(1);
@@ -73,11 +72,13 @@ fn run(session: &Session, report: &mut Report) -> Result<()> {
         }
         let pace = match pace {
             Pace::Every(ms) => format!("{} events/s", 1000 / ms),
-            Pace::Bursts(_) => "full rate".to_owned(),
+            Pace::Bursts(_, 1) => "full rate, one event at a time".to_owned(),
+            Pace::Bursts(_, each) => format!("full rate, {each} events in flight"),
         };
         tell(report, &format!("{streams} streams at {pace}"), &rounds)?;
     }
     report.note("One worker or thread each. At full rate the request that publishes is part of the cost, one for each event.");
+    report.note("m0 sends each event at once (TCP_NODELAY); axum::serve by default does not, and both peers may put several in one write.");
     Ok(())
 }
 
@@ -126,7 +127,7 @@ fn tell(report: &mut Report, what: &str, rounds: &[Vec<Round>; 3]) -> Result<()>
 fn measure(session: &Session, who: Option<Peer>, streams: usize, pace: Pace) -> Result<Round> {
     let period_ms = match pace {
         Pace::Every(ms) => ms,
-        Pace::Bursts(_) => NEVER_MS,
+        Pace::Bursts(..) => NEVER_MS,
     };
     let server = match who {
         Some(peer) => session.peer(peer, period_ms)?,
@@ -143,7 +144,7 @@ fn measure(session: &Session, who: Option<Peer>, streams: usize, pace: Pace) -> 
             audience.listen_for(LISTEN)?;
             (before, Cpu::of(&pids)?.since(start))
         }
-        Pace::Bursts(bursts) => at_full_rate(&server, &mut audience, &pids, bursts)?,
+        Pace::Bursts(bursts, each) => at_full_rate(&server, &mut audience, &pids, (bursts, each))?,
     };
     let counts: Vec<u64> = audience
         .counts()
@@ -170,7 +171,7 @@ fn at_full_rate(
     server: &Server,
     audience: &mut Audience,
     pids: &[u32],
-    bursts: usize,
+    (bursts, each): (usize, usize),
 ) -> Result<(Vec<u64>, Cpu)> {
     let mut control = connect(server.address())?;
     // As long as the data of a beat.
@@ -180,8 +181,8 @@ fn at_full_rate(
         "POST /publish HTTP/1.1\r\nHost: probe\r\nContent-Type: text/plain\r\nContent-Length: {length}\r\n\r\n{data}"
     );
     let mut burst = |audience: &mut Audience| -> Result<()> {
-        let wanted = audience.total() + (BURST * audience.len()) as u64;
-        for _ in 0..BURST {
+        let wanted = audience.total() + (each * audience.len()) as u64;
+        for _ in 0..each {
             ask(&mut control, publish.as_bytes())?;
         }
         audience.listen_until(BOUND, |audience| audience.total() >= wanted)
