@@ -145,6 +145,14 @@ fn unfinished(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for file in &tree.files {
         for (index, line) in file.text.lines().enumerate() {
+            // A string that is the word and no more is data: the directive of a report, say.
+            let line = match UNFINISHED
+                .iter()
+                .find(|word| line.contains(&format!("\"{word}\"")))
+            {
+                Some(word) if file.is_rust() => &line.replace(&format!("\"{word}\""), ""),
+                _ => line,
+            };
             let words = line.split(|c: char| !c.is_alphanumeric() && c != '_');
             for word in words.filter(|word| UNFINISHED.contains(word)) {
                 let at = At::line(&file.path, index + 1);

@@ -119,6 +119,10 @@ fn work_that_is_left() {
             word,
         );
     }
+    let directive = format!("const A: &str = \"{}\";\n", super::UNFINISHED[0]);
+    clean(&file("a/x.rs", &directive));
+    let comment = format!("{directive}// {}: more\n", super::UNFINISHED[0]);
+    one(&file("a/x.rs", &comment), "a/x.rs:3:1:", "is left");
     clean(&file("a/x.md", "a todo list\n"));
     one(
         &file("a/x.rs", "fn f() { todo!() }\n"),
