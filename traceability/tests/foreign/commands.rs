@@ -158,3 +158,47 @@ fn each_form_for_programs_holds_code_severity_and_place() {
     );
     assert!(said.trim_end().ends_with("falls short"), "{said}");
 }
+
+#[m0_spec::row(T16)]
+#[test]
+fn the_report_has_a_page_a_row_and_runs_nothing_that_a_claim_says() {
+    let bad = "A <script>alert(1)</script> & \"thing\" is so.";
+    let repo = repository(&[
+        (".gitignore", "/out\n"),
+        ("test_a.py", "# proves: A1\ndef test_a():\n    pass\n"),
+        ("out/r.tap", "1..1\nnot ok 1 - test_a\n"),
+        ("trace.yaml", "results: [{files: out/r.tap}]\n"),
+    ]);
+    let root = repo.path();
+    trace(root, &["new", "A", bad, "--why", "It's <b>so</b>."]);
+    trace(
+        root,
+        &["new", "A", "Another thing is so.", "--why", "It is."],
+    );
+    let (code, said) = trace(root, &["report", "--html", "site"]);
+    assert!(code == 0 && said.contains("3 pages"), "{said}");
+    let read = |name: &str| std::fs::read_to_string(root.join("site").join(name)).expect(name);
+    let (front, first, second) = (
+        read("index.html"),
+        read("rows/A1.html"),
+        read("rows/A2.html"),
+    );
+    for page in [&front, &first, &second] {
+        assert!(
+            !page.contains("<script>alert") && !page.contains("<b>so"),
+            "{page}"
+        );
+        for elsewhere in ["http:", "https:", "src=", "<link", "@import", "url("] {
+            assert!(!page.contains(elsewhere), "{elsewhere}");
+        }
+    }
+    assert!(
+        front.contains("A &lt;script&gt;alert(1)&lt;/script&gt; &amp; &quot;thing&quot; is so.")
+    );
+    assert!(front.contains("href=\"rows/A2.html\"") && front.contains("test-failed"));
+    assert!(
+        first.contains("class=\"grade ran\"") && first.contains("test_a.py:1:11"),
+        "{first}"
+    );
+    assert!(second.contains("Nothing shows it."));
+}

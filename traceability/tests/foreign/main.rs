@@ -143,6 +143,51 @@ fn pytest_reports_are_joined_by_module_class_and_name() {
     );
 }
 
+/// As node 22 writes it.
+const NODE: &str = "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<testsuites>\n\
+    \t<testcase name=\"adds one\" time=\"0.001485\" classname=\"test\"/>\n\
+    \t<testsuite name=\"more\" time=\"0.000509\" tests=\"1\" failures=\"0\" skipped=\"0\" hostname=\"vm\">\n\
+    \t\t<testcase name=\"keeps nothing\" time=\"0.000160\" classname=\"test\"/>\n\t</testsuite>\n\
+    \t<testcase name=\"later\" time=\"0.000130\" classname=\"test\"><skipped type=\"skipped\" message=\"true\"/></testcase>\n\
+    \t<!-- tests 3 -->\n</testsuites>\n";
+
+#[m0_spec::row(T14, T8)]
+#[test]
+fn a_typescript_repository_is_judged_by_the_report_of_nodes_runner() {
+    let source = "import test, { describe, it } from 'node:test';\n\
+        // proves: A1\ntest('adds one', () => {});\ndescribe('more', () => {\n\
+        \x20 // proves: A2\n  it('keeps nothing', () => {});\n});\n// proves: A2\ntest.skip('later', () => {});\n";
+    let repo = repository(&[
+        (".gitignore", "/out\n"),
+        ("tests/sum.test.ts", source),
+        ("trace.yaml", CONFIG),
+        ("out/junit.xml", NODE),
+    ]);
+    let root = repo.path();
+    for claim in ["One and one are two.", "Nothing stays nothing."] {
+        trace(root, &["new", "A", claim, "--why", "Sums are used."]);
+    }
+    // What is skipped is told, and raises nothing.
+    let (code, found) = check(root);
+    assert_eq!(code, 1);
+    assert_eq!(
+        found,
+        [
+            "tests/sum.test.ts:9:1 never-ran",
+            "out/junit.xml:1:1 results-unattributed"
+        ]
+    );
+    let (_, said) = trace(root, &["explain", "A2"]);
+    assert!(
+        said.contains("declared test     tests/sum.test.ts later"),
+        "{said}"
+    );
+    assert!(
+        said.contains("passed   test     tests/sum.test.ts keeps nothing"),
+        "{said}"
+    );
+}
+
 #[m0_spec::row(T14)]
 #[test]
 fn a_shell_repository_with_tap_is_judged() {
