@@ -265,8 +265,8 @@ pub const E10: Row = Row { id: "E10", title: "An unknown M0_ name is refused wit
 /// An inherited M0\_WORKER\_SPAWNED that the host did not set is refused with 78.
 pub const E11: Row = Row { id: "E11", title: "An inherited M0_WORKER_SPAWNED that the host did not set is refused with 78." };
 
-/// A process that already runs threads is refused with 78 when more than one worker is asked for.
-pub const E12: Row = Row { id: "E12", title: "A process that already runs threads is refused with 78 when more than one worker is asked for." };
+/// A process that already runs threads is refused with 78.
+pub const E12: Row = Row { id: "E12", title: "A process that already runs threads is refused with 78." };
 
 /// A refusal is one line for each cause, prints no banner and binds nothing.
 pub const E13: Row = Row { id: "E13", title: "A refusal is one line for each cause, prints no banner and binds nothing." };

@@ -107,5 +107,5 @@ fn descriptors() -> Result<String, String> {
 fn threads() -> Result<String, String> {
     m0_unix::fork::thread_count()
         .map(|count| format!("{count} now"))
-        .map_err(|error| format!("{error}; mount /proc, or serve with M0_WORKERS=1"))
+        .map_err(|error| format!("{error}; mount /proc"))
 }

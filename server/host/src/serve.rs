@@ -213,25 +213,15 @@ fn settings(config: &AppConfig, needs: &Needs) -> Result<Settings, Vec<Refusal>>
             format!("this application serves from at most {}", needs.max_workers),
         ));
     }
-    if settings.workers > 1 {
-        match thread_count() {
-            Ok(1) => {}
-            Ok(threads) => refusals.push(Refusal::of(
-                "M0_WORKERS",
-                settings.workers.to_string(),
-                format!(
-                    "this process already runs {threads} threads, and a fork carries only one; \
-                     call serve before starting threads, or set M0_WORKERS=1"
-                ),
-            )),
-            Err(error) => refusals.push(Refusal::of(
-                "M0_WORKERS",
-                settings.workers.to_string(),
-                format!(
-                    "whether threads run cannot be told ({error}); mount /proc, or set M0_WORKERS=1"
-                ),
-            )),
-        }
+    match thread_count() {
+        Ok(1) => {}
+        Ok(threads) => refusals.push(Refusal::new(format!(
+            "this process already runs {threads} threads: a fork carries only one, and a signal would reach \
+             one that does not wait for it; call serve first, and start threads in make"
+        ))),
+        Err(error) => refusals.push(Refusal::new(format!(
+            "whether threads run cannot be told ({error}); mount /proc"
+        ))),
     }
     if refusals.is_empty() {
         Ok(settings)
@@ -250,7 +240,7 @@ pub(crate) fn shared(
     // A child that a worker starts can read the page: it inherits the descriptor and its number.
     let exported = page_words.export()?;
     if let Err(error) = process::set_variable("M0_SHARED_ID_FD", &exported.to_string()) {
-        // Only an application that started threads before serving gets here, and only at one worker.
+        // The count of threads was told a moment ago; only a system that hides it now gets here.
         log::event(
             Level::Warn,
             "page-not-exported",

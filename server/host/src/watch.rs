@@ -31,10 +31,12 @@ use crate::settings::Level;
 
 /// How long a connection may wait for a sibling that holds less, or for a loop that is busy.
 const PATIENCE: Duration = Duration::from_millis(1);
+/// Most pauses in a row, however uneven the workers are.
+const MOST_DEFERRALS: u64 = 16;
 /// How long a worker without descriptors looks away.
 const STARVED_PAUSE: Duration = Duration::from_millis(50);
 /// Time that a worker has when its supervisor is gone.
-const ORPHAN_MS: u64 = 500;
+const ORPHAN_MS: u64 = 300;
 /// Time after the drain's bound at which this thread ends a process whose loop does not come back: long
 /// enough for a loop that is merely late on a loaded machine. The supervisor's own kill comes later.
 const STUCK_MARGIN_MS: u64 = 300;
@@ -147,15 +149,17 @@ impl Watch {
     fn look(&mut self) {
         let mut force = false;
         let mut taken = false;
-        let mut deferred = 0;
+        let mut deferred = false;
+        let mut pauses = 0;
         while self.connection_waits() {
             if self.watched.shares
                 && !force
                 && let Verdict::Defer { to } = self.watched.bus.page.verdict(self.watched.slot)
             {
                 self.defer(to);
-                deferred += 1;
-                force = deferred % self.most_deferrals(to) == 0;
+                deferred = true;
+                pauses += 1;
+                force = pauses >= self.most_deferrals(to);
                 continue;
             }
             let looked = self.ask_loop(force);
@@ -163,7 +167,10 @@ impl Watch {
             match looked.end {
                 End::Empty => break,
                 // After `Deferred` it is judged anew above: the sibling that holds less is rung there.
-                End::More | End::Deferred => force = false,
+                End::More | End::Deferred => {
+                    force = false;
+                    pauses = 0;
+                }
                 // A sibling may have room; when none has, the next look refuses with an answer.
                 End::Full => {
                     self.share.mark_starved(true);
@@ -180,7 +187,7 @@ impl Watch {
                 }
             }
         }
-        if !taken && deferred == 0 {
+        if !taken && !deferred {
             self.share.fruitless();
         }
     }
@@ -190,13 +197,16 @@ impl Watch {
         wait_readable(&self.watched.listener, Some(Duration::ZERO)).unwrap_or(true)
     }
 
-    /// How often in a row a connection is left to siblings. One pause is enough between workers that
-    /// are nearly even; on a machine whose cores are all taken a sibling may need more to be heard, and a
+    /// How often in a row a connection is left to siblings, 1 ms each. Once is enough between workers that
+    /// are nearly even; on a machine whose cores are all taken a sibling may need longer to be heard, and a
     /// burst that nobody else was awake for would stay where it landed.
-    fn most_deferrals(&self, to: usize) -> u32 {
-        let least = self.watched.bus.page.share(to).held();
-        if self.share.held() > least + least / 8 + 2 {
-            4
+    fn most_deferrals(&self, to: usize) -> u64 {
+        let more = self
+            .share
+            .held()
+            .saturating_sub(self.watched.bus.page.share(to).held());
+        if more > 1 {
+            (2 * more).min(MOST_DEFERRALS)
         } else {
             1
         }

@@ -25,7 +25,7 @@ use crate::worker::Worker;
 const LATE_GRACE: Duration = Duration::from_millis(100);
 
 /// The drain's bound once the supervisor is gone.
-const ORPHAN_DRAIN: Duration = Duration::from_millis(400);
+const ORPHAN_DRAIN: Duration = Duration::from_millis(250);
 
 /// What the drain came to.
 pub(super) struct Drained {

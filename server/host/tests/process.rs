@@ -1,0 +1,192 @@
+//! What an application declares, seen from outside: real processes of `m0-host-actor`.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use m0_spec::row;
+use m0_unix::Signal;
+use m0_unix::signals::kill;
+
+/// A bound that no promise of this file comes near: a read that reaches it has failed.
+const LONG: Duration = Duration::from_secs(20);
+
+fn actor(name: &str, env: &[(&str, &str)]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_m0-host-actor"));
+    for (inherited, _) in std::env::vars().filter(|(name, _)| name.starts_with("M0_")) {
+        command.env_remove(inherited);
+    }
+    command
+        .env("ACTOR", name)
+        .env("M0_BIND", "127.0.0.1:0")
+        .envs(env.iter().copied())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
+    command
+}
+
+/// A host that serves; ended with the test, whatever becomes of it.
+struct Served {
+    process: Child,
+    address: String,
+    log: BufReader<std::process::ChildStderr>,
+}
+
+impl Served {
+    fn start(name: &str, env: &[(&str, &str)]) -> Served {
+        let mut process = actor(name, env).spawn().expect("the actor starts");
+        let log = BufReader::new(process.stderr.take().expect("piped"));
+        // Owned from here on, so that a failure below ends it too.
+        let mut served = Served {
+            process,
+            address: String::new(),
+            log,
+        };
+        let mut seen = String::new();
+        while served.address.is_empty() {
+            let before = seen.len();
+            let read = served.log.read_line(&mut seen).expect("the log is text");
+            assert!(read > 0, "it ended before it listened:\n{seen}");
+            if let Some((_, rest)) = seen[before..].split_once("\"address\":\"") {
+                rest.split('"')
+                    .next()
+                    .expect("a closing quote")
+                    .clone_into(&mut served.address);
+            }
+        }
+        served
+    }
+
+    /// The body of the answer to `GET /`.
+    fn ask(&self) -> String {
+        let mut stream = TcpStream::connect(&self.address).expect("it listens");
+        stream.set_read_timeout(Some(LONG)).expect("not zero");
+        stream
+            .write_all(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+            .expect("sent");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("answered");
+        let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
+        assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
+        body.to_owned()
+    }
+
+    /// Stops it; its exit status and the rest of its log.
+    fn stop(mut self) -> (ExitStatus, String) {
+        let pid = m0_unix::Pid::from_raw(self.process.id().cast_signed());
+        kill(pid, Signal::SIGTERM).expect("it runs");
+        let mut rest = String::new();
+        self.log.read_to_string(&mut rest).expect("the log is text");
+        (self.process.wait().expect("our child"), rest)
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        // Ended already where the test went well.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// Runs an actor that must refuse; its log.
+fn refused(name: &str, env: &[(&str, &str)]) -> String {
+    let output = actor(name, env).output().expect("the actor runs");
+    let log = String::from_utf8(output.stderr).expect("the log is text");
+    assert_eq!(output.status.code(), Some(78), "{log}");
+    assert!(!log.contains("\"listening\""), "a banner:\n{log}");
+    assert_eq!(log.lines().count(), 1, "{log}");
+    log
+}
+
+#[row(E12)]
+#[test]
+fn a_process_that_already_runs_threads_is_refused() {
+    for workers in ["1", "2"] {
+        let log = refused("threads", &[("M0_WORKERS", workers)]);
+        assert!(log.contains("already runs 2 threads"), "{log}");
+    }
+}
+
+#[row(E5)]
+#[test]
+fn an_application_of_one_process_is_refused_at_two_workers_and_served_at_one() {
+    let log = refused("single", &[("M0_WORKERS", "2")]);
+    assert!(
+        log.contains("M0_WORKERS=2") && log.contains("at most 1"),
+        "{log}"
+    );
+    let served = Served::start("single", &[]);
+    assert_eq!(served.ask(), "alone");
+    assert_eq!(served.stop().0.code(), Some(0));
+}
+
+#[row(E6)]
+#[test]
+fn the_applications_page_is_as_large_as_asked_zeroed_and_shared() {
+    let served = Served::start("page", &[("M0_WORKERS", "2")]);
+    for before in 0..12 {
+        let told = served.ask();
+        let words: Vec<&str> = told.split(' ').collect();
+        // Words, requests before this one whichever worker answered them, sum of the other words.
+        assert_eq!(
+            words[..3],
+            ["5", before.to_string().as_str(), "0"],
+            "{told}"
+        );
+    }
+    assert_eq!(served.stop().0.code(), Some(0));
+}
+
+#[row(E4)]
+#[test]
+fn a_producer_that_is_not_wanted_is_never_made() {
+    let served = Served::start("unwanted", &[]);
+    assert_eq!(served.ask(), "alone");
+    let (status, log) = served.stop();
+    assert_eq!(status.code(), Some(0));
+    assert!(!log.contains("unwanted producer"), "{log}");
+}
+
+#[row(E17)]
+#[test]
+fn a_child_of_a_worker_finds_the_page_behind_its_variable() {
+    for workers in ["1", "2"] {
+        let served = Served::start("child", &[("M0_WORKERS", workers)]);
+        let found = served.ask();
+        assert!(found.contains("memfd:m0-page"), "at {workers}: {found:?}");
+        assert_eq!(served.stop().0.code(), Some(0));
+    }
+}
+
+#[row(E31, E30)]
+#[test]
+fn the_closure_that_writes_a_frame_is_given_the_id_that_is_published() {
+    let served = Served::start("publishes", &[("M0_WORKERS", "2")]);
+    let mut last = 0;
+    for _ in 0..8 {
+        let told = served.ask();
+        let (published, inside) = told.split_once(' ').expect("two ids");
+        assert_eq!(published, inside);
+        let (_, seq) = published.split_once('-').expect("an epoch and a number");
+        let seq: u64 = seq.parse().expect("a number");
+        assert_eq!(seq, last + 1, "ids of both workers are one row");
+        last = seq;
+    }
+    assert_eq!(served.stop().0.code(), Some(0));
+}
+
+#[row(F19)]
+#[test]
+fn two_starts_of_a_host_have_two_epochs() {
+    let epoch = || {
+        let served = Served::start("publishes", &[]);
+        let told = served.ask();
+        let epoch = told.split('-').next().expect("an epoch").to_owned();
+        assert_eq!(served.stop().0.code(), Some(0));
+        epoch
+    };
+    assert_ne!(epoch(), epoch());
+}
