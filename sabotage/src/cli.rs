@@ -7,6 +7,8 @@ mod author;
 mod look;
 mod start;
 
+pub(crate) use start::gate_for;
+
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;

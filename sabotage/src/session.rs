@@ -1,6 +1,6 @@
 //! A run: the tree is copied, the gates are measured clean, each rule is applied and judged.
 //!
-//! Owns the order. Reading order: `select`, `baseline`, `own` (a build for each rule), `judge`.
+//! Owns the order. Reading order: `select`, `baseline`, `together` (one build for all), `own` (a build for each rule), `judge`.
 //! Invariants: no verdict without a green clean tree; the copy is the tree again after each rule; what
 //! follows the last green sentinel is withdrawn when the next is not green.
 
@@ -8,6 +8,7 @@ pub mod baseline;
 mod judge;
 mod own;
 pub mod select;
+mod together;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -63,19 +63,46 @@ impl Tree {
         for path in paths {
             entries.extend(entry(root, Path::new(path))?);
         }
+        let commit = git(root, &["rev-parse", "--verify", "--quiet", "HEAD"]).ok();
+        Ok(Self::of(
+            root,
+            entries,
+            commit.map(|text| text.trim().to_owned()),
+        ))
+    }
+
+    /// Reads every file below a directory that is no repository.
+    pub fn below(root: &Path, commit: Option<String>) -> Result<Self> {
+        let mut entries = Vec::new();
+        let mut open = vec![PathBuf::new()];
+        while let Some(dir) = open.pop() {
+            for found in std::fs::read_dir(root.join(&dir))? {
+                let found = found?;
+                let path = dir.join(found.file_name());
+                if found.file_type()?.is_dir() {
+                    open.push(path);
+                } else {
+                    entries.extend(entry(root, &path)?);
+                }
+            }
+        }
+        entries.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(Self::of(root, entries, commit))
+    }
+
+    fn of(root: &Path, entries: Vec<Entry>, commit: Option<String>) -> Self {
         let mut all = Sha256::new();
         for entry in &entries {
             all.update(entry.path.to_string_lossy().as_bytes());
             all.update([0, entry.kind as u8]);
             all.update(entry.hash.as_bytes());
         }
-        let commit = git(root, &["rev-parse", "--verify", "--quiet", "HEAD"]).ok();
-        Ok(Self {
+        Self {
             root: root.into(),
             entries,
             hash: hex(&all.finalize()),
-            commit: commit.map(|text| text.trim().to_owned()),
-        })
+            commit,
+        }
     }
 }
 

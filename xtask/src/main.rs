@@ -6,6 +6,7 @@
 mod gates;
 mod probe;
 mod repository;
+mod sabotage;
 mod screen;
 mod setup;
 mod smoke;
@@ -46,6 +47,13 @@ enum Command {
     #[command(disable_help_flag = true)]
     Probe {
         /// Passed on; `--help` and `list` tell more.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
+    /// Build the sabotage tool and run this repository's rules with it.
+    #[command(disable_help_flag = true)]
+    SabotageHost {
+        /// Passed on to `sabotage run`; `--quick` runs the rules that the change touches.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
@@ -105,6 +113,7 @@ fn dispatch(command: Command) -> Result<()> {
         Command::Test(options) => test::run(&repository, &options),
         Command::SmokeHost { args } => smoke::run(&repository, &args),
         Command::Probe { args } => probe::run(&repository, &args),
+        Command::SabotageHost { args } => sabotage::run(&repository, &args),
         Command::Ci { only } => gates::run(&repository, &only),
         Command::Tidy => tidy::run(&repository),
         Command::Spec { check } => spec::run(&repository.root, check),

@@ -11,7 +11,7 @@ use crate::slot::home;
 use crate::verdict::Exit;
 
 /// What `init` knows to write, by what it finds.
-fn gate_for(root: &Path) -> &'static str {
+pub(crate) fn gate_for(root: &Path) -> &'static str {
     if root.join("Cargo.toml").is_file() {
         "  tests:\n    cargo_test: --workspace\n    timeout: 120s\n"
     } else if root.join("pyproject.toml").is_file() || root.join("setup.py").is_file() {

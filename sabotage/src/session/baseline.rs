@@ -224,7 +224,7 @@ fn one<'a>(
 }
 
 /// The checks that passed in every run, or why the gate is not green.
-pub(super) fn green(
+pub(crate) fn green(
     ready: &Ready<'_>,
     runs: &[Ran],
     wanted: Option<&[String]>,

@@ -1,4 +1,4 @@
-//! A build for each rule: apply, build, judge, put back.
+//! A build for each rule that has none in common: apply, build, judge, put back.
 //!
 //! Owns the slot while rules are in it. Invariant: after each rule the copy holds the tree's bytes again,
 //! written now, so that cargo notices.
@@ -10,6 +10,7 @@ use anyhow::Result;
 
 use super::baseline::{self, Clean};
 use super::judge::Armed;
+use super::together;
 use super::{Applied, Session};
 use crate::finding::At;
 use crate::run::build::Diagnostic;
@@ -27,10 +28,20 @@ pub(super) fn run(
     records: &mut BTreeMap<String, Record>,
     per_rule: &mut BTreeMap<String, f64>,
 ) -> Result<()> {
-    let start = Instant::now();
     let mut ran = Vec::new();
     let mut missed = Vec::new();
-    for applied in todo {
+    let together = together::run(session, place, clean, todo)?;
+    for record in together.caught {
+        ran.push(record.rule.clone());
+        records.insert(record.rule.clone(), record);
+    }
+    if let Some(seconds) = together.seconds {
+        per_rule.insert("together".into(), seconds);
+    }
+    let reached = together.reached;
+    let start = Instant::now();
+    let before = ran.len();
+    for applied in together.rest {
         let rule = applied.rule;
         if session.spent() {
             session.tell(
@@ -61,6 +72,15 @@ pub(super) fn run(
             built: "alone".into(),
             ..record
         };
+        let record = match reached.get(&rule.id.value) {
+            Some(true) if record.verdict == Verdict::Missed => {
+                record.because("unnoticed: the patch ran, and every expected check is green")
+            }
+            Some(false) if record.verdict == Verdict::Missed => {
+                record.because("unreached: no expected check runs the patch")
+            }
+            _ => record,
+        };
         if record.verdict == Verdict::Missed && session.options.elsewhere {
             missed.push((applied, record));
             continue;
@@ -74,11 +94,11 @@ pub(super) fn run(
             session.tell(records, declared_gap(applied.rule, record));
         }
     }
+    if ran.len() > before {
+        let count = (ran.len() - before) as f64;
+        per_rule.insert("alone".into(), start.elapsed().as_secs_f64() / count);
+    }
     if !ran.is_empty() {
-        per_rule.insert(
-            "alone".into(),
-            start.elapsed().as_secs_f64() / ran.len() as f64,
-        );
         sentinel(session, place, clean, &ran, records)?;
     }
     Ok(())

@@ -8,5 +8,6 @@ mod files;
 mod fixture;
 mod gates;
 mod killed;
+mod prove;
 mod rust;
 mod traps;

@@ -31,9 +31,9 @@ fn fixture(rules: &str) -> Fixture {
     ])
 }
 
-#[m0_spec::row(B3, B5, B6, B13, B15)]
+#[m0_spec::row(B3, B5, B6, B13, B15, B18)]
 #[test]
-fn caught_missed_and_each_kind_of_broken() {
+fn caught_missed_and_each_kind_of_broken_in_both_ways() {
     let rules = [
         rule(
             "adds-wrong",
@@ -82,15 +82,23 @@ fn caught_missed_and_each_kind_of_broken() {
         ("no-such-fn", "broken-stale"),
         ("signs-wrong", "caught"),
     ];
-    let answer = fixture(&rules.concat()).check(&["--per-rule"], 3, &wanted);
+    let fixture = fixture(&rules.concat());
+    for (way, built) in [
+        (&["--per-rule"][..], "built alone"),
+        (&[], "built together"),
+    ] {
+        let answer = fixture.check(way, 3, &wanted);
+        let place = "src/lib.rs:19:16: mismatched types (inside the patch)";
+        assert!(answer.out.contains(place), "{}", answer.out);
+        assert!(answer.out.contains("did you mean `add`?"), "{}", answer.out);
+        assert!(answer.out.contains(built), "{}", answer.out);
+    }
+    let answer = fixture.run(&["run", "twice-wrong", "adds-wrong"]);
     assert!(
-        answer
-            .out
-            .contains("src/lib.rs:19:16: mismatched types (inside the patch)"),
+        answer.out.contains("unnoticed: the patch ran"),
         "{}",
         answer.out
     );
-    assert!(answer.out.contains("did you mean `add`?"), "{}", answer.out);
 }
 
 #[m0_spec::row(B7)]

@@ -1,0 +1,54 @@
+//! A change is taken back hunk by hunk: what its tests hold is told from what they do not.
+
+use super::fixture::{Fixture, SUM, TAP};
+
+/// A repository whose last commit fixes two functions and tests one of them.
+fn fixed() -> Fixture {
+    let wrong = SUM
+        .replace("$1 + $2", "$1 - $2")
+        .replace("0 - $1", "0 + $1 + 0");
+    let weak = TAP.replace("check adds \"$(add 2 3)\" 5\n", "check adds 1 1\n");
+    let gates = super::fixture::SHELL_GATES;
+    let spaced = |text: &str| text.replace('\n', "\n#\n#\n#\n");
+    let fixture = Fixture::new(&[
+        ("sum.sh", &spaced(&wrong)),
+        ("t.sh", &weak),
+        ("sabotage/gates.yaml", gates),
+    ]);
+    fixture.write("sum.sh", &spaced(SUM));
+    fixture.write("t.sh", TAP);
+    fixture.commit("fix");
+    fixture
+}
+
+#[m0_spec::row(B19)]
+#[test]
+fn each_hunk_is_held_or_not() {
+    let fixture = fixed();
+    let answer = fixture.run(&["prove", "HEAD"]);
+    assert_eq!(answer.code, 1, "{}", answer.out);
+    for part in [
+        "sum.sh:1-1: held by tap: adds",
+        "sum.sh:5-5: NOT HELD by any test",
+        "the whole change: held by tap: adds",
+        "2 hunks: 1 held, 0 held elsewhere, 1 not held",
+    ] {
+        assert!(answer.out.contains(part), "{part} in {}", answer.out);
+    }
+}
+
+#[m0_spec::row(B19)]
+#[test]
+fn a_branch_is_proven_from_where_it_left() {
+    let fixture = fixed();
+    let answer = fixture.run(&["prove", "--base", "HEAD~1"]);
+    assert_eq!(answer.code, 1, "{}", answer.out);
+    fixture.write(
+        "t.sh",
+        &TAP.replace("adds \"$(add 2 3)\" 5", "adds \"$(add 2 3)\" 6"),
+    );
+    fixture.commit("a test that is wrong");
+    let red = fixture.run(&["prove", "--base", "HEAD~2"]);
+    assert_eq!(red.code, 4, "{}", red.out);
+    assert!(red.out.contains("GATE red"), "{}", red.out);
+}
