@@ -11,12 +11,13 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 
 use crate::events::{Beat, Id, Item, consecutive};
-use crate::peer::{Closing, Peer};
+use crate::peer::{Closing, PATIENCE, Peer};
 use crate::server::Server;
 use crate::tape::{Tape, Taped};
+use crate::until::{holds, until};
 
 /// Most streams or connections that are opened in the hope of reaching every worker.
-const MOST: usize = 64;
+const MOST: usize = 400;
 
 /// Held streams.
 #[derive(Debug)]
@@ -30,15 +31,29 @@ impl Audience {
         let workers = server.workers() as usize;
         let mut tapes = Vec::new();
         let mut held: BTreeMap<u32, usize> = BTreeMap::new();
-        while tapes.len() < total || held.len() < workers || held.values().any(|&n| n < each) {
-            ensure!(
-                tapes.len() < MOST,
-                "{MOST} streams and not {each} on each of {workers} workers: {held:?}"
-            );
+        while tapes.len() < total {
             let tape = Tape::open(server.addr(), None)?;
             *held.entry(tape.slot()).or_default() += 1;
             tapes.push(tape);
         }
+        // A worker that is given no processor takes nothing for that while; the sharing makes up for it
+        // as soon as it runs. So the rest is a wait with a bound in time.
+        until(
+            &format!("{each} streams on each of {workers} workers"),
+            PATIENCE,
+            || {
+                if held.len() == workers && held.values().all(|&count| count >= each) {
+                    return Ok(());
+                }
+                if tapes.len() < MOST {
+                    let tape =
+                        Tape::open(server.addr(), None).map_err(|error| format!("{error:#}"))?;
+                    *held.entry(tape.slot()).or_default() += 1;
+                    tapes.push(tape);
+                }
+                Err(format!("{held:?}"))
+            },
+        )?;
         Ok(Self { tapes })
     }
 
@@ -48,16 +63,21 @@ impl Audience {
         // Held as well, since what is open counts in the sharing. A worker that dies meanwhile is what
         // such a phase is about, so a stream that does not open is one of the others.
         let mut others = Vec::new();
-        while tapes.len() < wanted {
-            ensure!(
-                others.len() < MOST,
-                "{MOST} streams and not {wanted} on worker {slot}"
-            );
-            match Tape::open(server.addr(), None) {
-                Ok(tape) if tape.slot() == slot => tapes.push(tape),
-                other => others.push(other),
-            }
-        }
+        until(
+            &format!("{wanted} streams on worker {slot}"),
+            PATIENCE,
+            || {
+                if tapes.len() + others.len() < MOST {
+                    match Tape::open(server.addr(), None) {
+                        Ok(tape) if tape.slot() == slot => tapes.push(tape),
+                        other => others.push(other),
+                    }
+                }
+                holds(tapes.len() >= wanted, || {
+                    format!("{} there, {} elsewhere", tapes.len(), others.len())
+                })
+            },
+        )?;
         Ok(Self { tapes })
     }
 
@@ -183,19 +203,24 @@ pub fn one_connection_each(server: &Server<'_>) -> Result<BTreeMap<u32, Peer>> {
     let mut held = BTreeMap::new();
     // The surplus is held as well until every worker has one: what is open counts in the sharing.
     let mut surplus = Vec::new();
-    while held.len() < server.workers() as usize {
-        ensure!(
-            surplus.len() < MOST,
-            "{MOST} connections reach only {:?}",
-            held.keys()
-        );
-        let mut peer = Peer::connect(server.addr())?;
-        let slot = peer.get("/")?.expect(200)?.slot()?;
-        if let Some(more) = held.insert(slot, peer) {
-            surplus.push(more);
+    until("a connection to each worker", PATIENCE, || {
+        if held.len() == server.workers() as usize {
+            return Ok(());
         }
-    }
+        if surplus.len() < MOST {
+            let (slot, peer) = greet(server.addr()).map_err(|error| format!("{error:#}"))?;
+            surplus.extend(held.insert(slot, peer));
+        }
+        Err(format!("{:?} reached", held.keys()))
+    })?;
     Ok(held)
+}
+
+/// Connects and asks for `/`; the slot that answered and the open connection.
+fn greet(to: SocketAddr) -> Result<(u32, Peer)> {
+    let mut peer = Peer::connect(to)?;
+    let slot = peer.get("/")?.expect(200)?.slot()?;
+    Ok((slot, peer))
 }
 
 /// Connects and asks for `/` within `bound`; the slot that answered.
