@@ -75,7 +75,8 @@ pub struct Source {
     /// The command that makes them, shown when they are missing.
     #[serde(default)]
     pub made_by: Option<String>,
-    /// Set for results without which `check` says nothing about its absence.
+    /// Set for results that need not be there: their absence is no finding, and what only they could show
+    /// is left open.
     #[serde(default)]
     pub optional: bool,
 }

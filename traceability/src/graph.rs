@@ -352,17 +352,19 @@ impl Graph {
     }
 }
 
-/// Whether the name of a gate's check means a test. Gates name a test by its name alone, or with its suite
-/// before it, joined as their runner joins them.
+/// Whether the name of a gate's check means a test. Gates name a test by its name, alone or without its
+/// modules, or with its suite before it, joined as their runner joins them.
 pub fn is_check(check: &str, test: &Test) -> bool {
     let name = test.name.as_str();
-    let bare = name.split_once("::").map_or(name, |(_, bare)| bare);
+    let ends = name
+        .strip_suffix(check)
+        .is_some_and(|rest| rest.ends_with("::") && !check.is_empty());
     let with_suite = || {
         ["$", " ", "::", "."]
             .iter()
             .any(|joint| check == format!("{}{joint}{name}", test.suite))
     };
-    check == name || (test.kind == Need::Smoke && check == bare) || with_suite()
+    check == name || ends || with_suite()
 }
 
 fn place(event: &Event) -> Option<At> {

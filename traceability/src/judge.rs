@@ -4,7 +4,7 @@
 //! Invariant: where results are missing or stale, what they could cure is not told a hundred times: the
 //! missing results are the finding, and the run is inconclusive.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use crate::code::{Code, Fault, Severity};
@@ -92,7 +92,7 @@ struct Judge<'a> {
     open: usize,
 }
 
-impl Judge<'_> {
+impl<'a> Judge<'a> {
     fn say(&mut self, code: Code, at: At, message: String) {
         self.faults.push(Fault::new(code, Finding { at, message }));
     }
@@ -128,6 +128,7 @@ impl Judge<'_> {
     fn tests(&mut self) {
         let workspace = self.workspace;
         let rows = workspace.rows.by_id();
+        let silent = self.silent();
         for shown in &workspace.graph.shown {
             let test = &shown.test;
             if test.rows.is_empty() {
@@ -159,7 +160,7 @@ impl Judge<'_> {
                 let message = format!("{} {what}", named.id);
                 self.say(code, named.at.clone(), message);
             }
-            if !test.rows.is_empty() {
+            if !test.rows.is_empty() && !silent.contains(test.suite.as_str()) {
                 self.result(shown);
             }
         }
@@ -182,6 +183,33 @@ impl Judge<'_> {
             );
             self.say(Code::ResultAmbiguous, At::file(file), message);
         }
+    }
+
+    /// Suites of several tests of which not one ran: that is one finding for each, at its first test.
+    fn silent(&mut self) -> BTreeSet<&'a str> {
+        let workspace: &'a Workspace = self.workspace;
+        let results = &workspace.results;
+        let mut suites: BTreeMap<&str, Vec<&Shown>> = BTreeMap::new();
+        let naming = workspace.graph.shown.iter();
+        for shown in naming.filter(|shown| !shown.test.rows.is_empty()) {
+            suites.entry(&shown.test.suite).or_default().push(shown);
+        }
+        let mut silent = BTreeSet::new();
+        for (suite, tests) in suites {
+            let quiet = |shown: &&Shown| {
+                shown.outcomes.is_empty() && !shown.ran() && !results.lacks(shown.test.kind)
+            };
+            let any = !results.outcomes.is_empty();
+            if any && !suite.is_empty() && tests.len() > 1 && tests.iter().all(quiet) {
+                let message = format!(
+                    "none of the {} tests of {suite} ran: no result and no event names one",
+                    tests.len()
+                );
+                self.say(Code::NeverRan, tests[0].test.at.clone(), message);
+                silent.insert(suite);
+            }
+        }
+        silent
     }
 
     /// What came of one test.

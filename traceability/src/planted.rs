@@ -4,6 +4,9 @@
 //! the repository at hand: everything happens in a directory of its own, which is removed.
 //! Invariant: every code of [`Code::ALL`] has a cause here, and the untouched repository has no finding.
 
+#[cfg(test)]
+mod tests;
+
 use std::path::Path;
 
 use anyhow::{Context, Result};
@@ -414,32 +417,4 @@ pub fn missed(dir: &Path) -> Result<Vec<String>> {
         }
     }
     Ok(missed)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{CAUSES, found, missed};
-    use crate::code::Code;
-
-    #[m0_spec::row(T5)]
-    #[test]
-    fn every_code_has_a_planted_cause_that_is_told_where_it_stands() {
-        let dir = tempfile::tempdir().expect("a directory for the test");
-        let missed = missed(dir.path()).expect("it is planted");
-        assert!(missed.is_empty(), "{missed:#?}");
-        assert_eq!(CAUSES.len(), Code::ALL.len());
-    }
-
-    #[m0_spec::row(T6)]
-    #[test]
-    fn stale_results_are_one_finding_and_not_one_for_each_row() {
-        let dir = tempfile::tempdir().expect("a directory for the test");
-        let (_, _, edits) = CAUSES
-            .iter()
-            .find(|(code, _, _)| *code == Code::ResultsStale)
-            .expect("it is in the table");
-        let told = found(dir.path(), edits).expect("it is planted");
-        let codes: Vec<Code> = told.iter().map(|(_, code, _)| *code).collect();
-        assert_eq!(codes, [Code::ResultsStale], "{told:#?}");
-    }
 }

@@ -174,7 +174,9 @@ pub fn read(root: &Path, config: &Config, patterns: &[String], now: &Now) -> Res
     let mut results = Results::default();
     for source in sources {
         let found = files::find(root, &source.files)?;
-        if found.is_empty() && !source.optional {
+        if found.is_empty() && source.optional {
+            results.lacking.push(source.kind);
+        } else if found.is_empty() {
             let hint = source
                 .made_by
                 .as_ref()

@@ -8,6 +8,9 @@
 //! - `ran`, `declared`: a test that started or was listed: `rows`, `package`, `target`, `test`, `file`, `line`;
 //! - anything else: passed over.
 //!
+//! A line without `event` is a measured figure: `probe`, `rows`, `kept` (whether its goal was kept; a figure
+//! without a goal is kept), `commit`.
+//!
 //! Invariant: a line that is no object of this form, where one is wanted, is a fault with its line.
 
 use std::path::{Path, PathBuf};
@@ -49,6 +52,38 @@ enum Line {
     Other,
 }
 
+/// A measured quantity.
+#[derive(Deserialize)]
+struct Figure {
+    probe: String,
+    #[serde(default)]
+    rows: Vec<String>,
+    kept: Option<bool>,
+    commit: Option<String>,
+    quantity: Option<String>,
+}
+
+impl Figure {
+    fn outcome(self) -> Outcome {
+        let kept = self.kept.unwrap_or(true);
+        let quantity = self.quantity.unwrap_or_else(|| "a figure".into());
+        Outcome {
+            suite: String::new(),
+            test: format!("probe::{}", self.probe),
+            verdict: if kept {
+                Verdict::Passed
+            } else {
+                Verdict::Failed
+            },
+            seconds: None,
+            message: (!kept).then(|| format!("{quantity} is beyond its goal")),
+            kind: Some(Need::Probe),
+            rows: self.rows,
+            file: 0,
+        }
+    }
+}
+
 #[derive(Deserialize)]
 struct Started {
     #[serde(default)]
@@ -69,11 +104,20 @@ pub(super) fn lines(path: &Path, text: &str) -> Result<Held, Finding> {
         if line.trim().is_empty() {
             continue;
         }
-        let line: Line = serde_json::from_str(line).map_err(|error| Finding {
+        let fault = |error: serde_json::Error| Finding {
             at: At::place(path, index + 1, error.column().max(1)),
             message: format!("no line of results: {error}"),
-        })?;
-        match line {
+        };
+        let value: Value = serde_json::from_str(line).map_err(fault)?;
+        if value.get("event").is_none() && value.get("probe").is_some() {
+            let figure: Figure = serde_json::from_value(value).map_err(fault)?;
+            if held.provenance == Provenance::default() {
+                held.provenance.commit.clone_from(&figure.commit);
+            }
+            worst(&mut held.outcomes, figure.outcome());
+            continue;
+        }
+        match serde_json::from_value(value).map_err(fault)? {
             Line::Run(provenance) => held.provenance = provenance,
             Line::Test {
                 binary,
@@ -118,16 +162,7 @@ pub(super) fn lines(path: &Path, text: &str) -> Result<Held, Finding> {
                     rows,
                     file: 0,
                 };
-                // A phase that ran several times passed when every round did.
-                let same = held
-                    .outcomes
-                    .iter_mut()
-                    .find(|other| other.suite.is_empty() && other.test == outcome.test);
-                match same {
-                    Some(other) if outcome.verdict > other.verdict => *other = outcome,
-                    Some(_) => {}
-                    None => held.outcomes.push(outcome),
-                }
+                worst(&mut held.outcomes, outcome);
             }
             Line::Ran(started) => held.events.push(event(true, started)),
             Line::Declared(started) => held.events.push(event(false, started)),
@@ -135,6 +170,18 @@ pub(super) fn lines(path: &Path, text: &str) -> Result<Held, Finding> {
         }
     }
     Ok(held)
+}
+
+/// Of several rounds of a phase, or figures of a probe, the worst counts.
+fn worst(outcomes: &mut Vec<Outcome>, outcome: Outcome) {
+    let same = outcomes
+        .iter_mut()
+        .find(|other| other.suite.is_empty() && other.test == outcome.test);
+    match same {
+        Some(other) if outcome.verdict > other.verdict => *other = outcome,
+        Some(_) => {}
+        None => outcomes.push(outcome),
+    }
 }
 
 fn event(ran: bool, started: Started) -> Event {

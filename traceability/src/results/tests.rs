@@ -133,6 +133,26 @@ fn a_phase_passed_when_every_round_did() {
     assert_eq!(all(&[false, true]), Verdict::Failed);
 }
 
+#[m0_spec::row(T8, T11)]
+#[test]
+fn a_probe_passed_when_every_figure_kept_its_goal() {
+    let line = |kept: &str| {
+        format!(
+            "{{\"probe\":\"x\",\"quantity\":\"time\",\"rows\":[\"E1\"]{kept},\"commit\":\"c\"}}\n"
+        )
+    };
+    let all = |figures: &[&str]| {
+        let text: String = figures.iter().map(|kept| line(kept)).collect();
+        let held = read(&text);
+        assert_eq!(held.provenance.commit.as_deref(), Some("c"));
+        assert_eq!(verdicts(&held).len(), 1, "{text}");
+        assert_eq!(held.outcomes[0].test, "probe::x");
+        held.outcomes[0].verdict
+    };
+    assert_eq!(all(&[",\"kept\":true", ""]), Verdict::Passed);
+    assert_eq!(all(&[",\"kept\":true", ",\"kept\":false"]), Verdict::Failed);
+}
+
 #[m0_spec::row(T4)]
 #[test]
 fn results_count_only_for_the_tree_that_they_name() {
