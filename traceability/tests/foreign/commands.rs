@@ -202,3 +202,64 @@ fn the_report_has_a_page_a_row_and_runs_nothing_that_a_claim_says() {
     );
     assert!(second.contains("Nothing shows it."));
 }
+
+#[m0_spec::row(T1)]
+#[test]
+fn results_under_target_are_found_where_cargo_builds() {
+    let repo = repository(&[
+        (".gitignore", "/target\n/elsewhere\n"),
+        ("test_a.py", "# proves: A1\ndef test_a():\n    pass\n"),
+        (
+            "trace.yaml",
+            "results: [{files: target/r.tap, made_by: make r}]\n",
+        ),
+    ]);
+    let root = repo.path();
+    trace(root, &["new", "A", "A thing is so.", "--why", "It is."]);
+    let (code, said) = trace(root, &["check"]);
+    assert!(
+        code == 3 && said.contains("nothing is at target/r.tap; `make r` makes it"),
+        "{said}"
+    );
+    write(root, "elsewhere/r.tap", "1..1\nok 1 - test_a\n");
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_trace"))
+        .args(["check", "--root"])
+        .arg(root)
+        .env("CARGO_TARGET_DIR", root.join("elsewhere"))
+        .output()
+        .expect("trace runs");
+    assert!(output.status.success(), "{output:?}");
+}
+
+#[m0_spec::row(T17)]
+#[test]
+fn what_is_listed_and_explained_is_json_where_a_program_asks() {
+    let repo = repository(&[
+        (".gitignore", "/out\n"),
+        ("test_a.py", "# proves: A1\ndef test_a():\n    pass\n"),
+        ("out/r.tap", "1..1\nok 1 - test_a\n"),
+        ("trace.yaml", "results: [{files: out/r.tap}]\n"),
+    ]);
+    let root = repo.path();
+    trace(root, &["new", "A", "A thing is so.", "--why", "It is."]);
+    let json = |args: &[&str]| -> Value {
+        let (code, said) = trace(root, args);
+        assert_eq!(code, 0, "{said}");
+        serde_json::from_str(&said).unwrap_or_else(|error| panic!("{error}: {said}"))
+    };
+    let row = json(&["explain", "A1", "--json"]);
+    assert_eq!(
+        (&row["reached"], &row["evidence"][0]["test"]),
+        (&"passed".into(), &"test_a test_a".into())
+    );
+    let test = json(&["list", "tests", "--json"]);
+    assert_eq!(
+        (&test["rows"][0], &test["line"], &test["verdict"]),
+        (&"A1".into(), &2.into(), &"passed".into())
+    );
+    assert_eq!(json(&["list", "--json"])[0]["claim"], "A thing is so.");
+    assert_eq!(json(&["list", "results"])["standing"], "unattributed");
+    // An id that is not there is refused with the nearest.
+    let (code, said) = trace(root, &["explain", "A2"]);
+    assert!(code == 2 && said.contains("did you mean A1?"), "{said}");
+}
