@@ -4,12 +4,14 @@
 //! Invariant: where results are missing or stale, what they could cure is not told a hundred times: the
 //! missing results are the finding, and the run is inconclusive.
 
+mod rules;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use crate::code::{Code, Fault, Severity};
 use crate::finding::{At, Finding, hint};
-use crate::graph::{Edge, Shown, is_check};
+use crate::graph::{Edge, Shown};
 use crate::results::Verdict;
 use crate::rows::read::{Area, Grade, Row, State};
 use crate::rows::{floor, place};
@@ -330,7 +332,17 @@ impl<'a> Judge<'a> {
                 let text = format!("nothing shows {id}: {}", row.claim.value);
                 (Code::RowWithoutEvidence, text)
             } else {
-                let text = format!("{id} needs {} and none names it", words.join(" and "));
+                let shown = &self.workspace.graph.shown;
+                let has: BTreeSet<&str> = edges
+                    .iter()
+                    .map(|edge| shown[edge.test].test.kind.word())
+                    .collect();
+                let has = match has.len() {
+                    0 => String::new(),
+                    _ => format!(", {} does", Vec::from_iter(has).join(" and ")),
+                };
+                let wanted = words.join(" and ");
+                let text = format!("{id} needs {wanted} and none names it{has}");
                 (Code::RowWithoutKind, text)
             };
             self.say(code, at, message);
@@ -363,80 +375,6 @@ impl<'a> Judge<'a> {
         } else if unproven && broken(id) {
             let message = format!("{id} must be proven: no test of it has caught a sabotage");
             self.say(Code::BelowFloor, at, message);
-        }
-    }
-
-    fn rules(&mut self) {
-        let workspace = self.workspace;
-        let rows = workspace.rows.by_id();
-        for rule in &workspace.rules {
-            if rule.rows.is_empty() {
-                let message = format!("the sabotage {} names no row", rule.id);
-                self.say(Code::SabotageWithoutRow, rule.at.clone(), message);
-            }
-            if rule.checks.is_empty() {
-                let message = format!("the sabotage {} expects no check to notice", rule.id);
-                self.say(Code::SabotageWithoutCheck, rule.at.clone(), message);
-                continue;
-            }
-            for (id, at) in &rule.rows {
-                let Some((_, row)) = rows.get(id.as_str()) else {
-                    let hint = hint(id, rows.keys().copied());
-                    let message = format!("there is no row {id}{hint}");
-                    self.say(Code::RowUnknown, at.clone(), message);
-                    continue;
-                };
-                let shown = &workspace.graph.shown;
-                let claims = |check: &str| {
-                    let mut edges = workspace.graph.edges_of(id);
-                    edges.any(|edge| is_check(check, &shown[edge.test].test))
-                };
-                let claimed = rule.checks.iter().any(|(check, _)| claims(check));
-                // A check that nothing known is named like may be a phase whose results are missing.
-                let known = rule
-                    .checks
-                    .iter()
-                    .any(|(check, _)| shown.iter().any(|shown| is_check(check, &shown.test)));
-                let open = !known
-                    && row
-                        .needs
-                        .value
-                        .iter()
-                        .any(|need| workspace.results.lacks(*need));
-                if !claimed && !open {
-                    let checks = &rule.checks;
-                    let names: Vec<&str> = checks.iter().map(|(check, _)| check.as_str()).collect();
-                    let message = format!(
-                        "the sabotage {} of {id} is to be noticed by {}, which does not claim {id}",
-                        rule.id,
-                        names.join(", ")
-                    );
-                    self.say(Code::SabotageUnclaimed, at.clone(), message);
-                }
-            }
-        }
-    }
-
-    fn lock(&mut self) {
-        let workspace = self.workspace;
-        let graph = &workspace.graph;
-        let there: BTreeSet<(&str, String)> = graph
-            .edges
-            .iter()
-            .map(|edge| (edge.row.as_str(), graph.shown[edge.test].test.id()))
-            .collect();
-        for (line, number) in workspace.lock.lines.values() {
-            let kinds = workspace
-                .rows
-                .find(&line.row)
-                .map(|(_, row)| &row.needs.value);
-            let open =
-                kinds.is_some_and(|kinds| kinds.iter().any(|need| workspace.results.lacks(*need)));
-            if !there.contains(&(line.row.as_str(), line.test.clone())) && !open {
-                let at = At::line(&workspace.lock.path, *number);
-                let message = format!("{} no longer names {}", line.test, line.row);
-                self.say(Code::LockStale, at, message);
-            }
         }
     }
 }
