@@ -76,6 +76,11 @@ enum Command {
         #[arg(long)]
         dir: PathBuf,
     },
+    /// Pin rules to their present surroundings, after a look (writes sabotage/known.lock).
+    Accept {
+        /// Names, patterns, `tag:`, `row:`, `gate:`; none means all.
+        selectors: Vec<String>,
+    },
     /// Say what this machine and this repository give to work with.
     Doctor,
     /// Say which part of a commit or branch is held by its tests.
@@ -232,6 +237,7 @@ fn dispatch(cli: Cli) -> Result<Exit> {
         Command::Run(options) => run(&root, &options),
         Command::Show { id } => look::show(&root, &id),
         Command::Apply { id, dir } => author::apply(&root, &id, &dir),
+        Command::Accept { selectors } => author::accept(&root, &selectors),
         Command::Doctor => start::doctor(&root),
         Command::Prove(options) => {
             let what = match (options.commit, options.base) {

@@ -9,6 +9,7 @@ pub mod cli;
 pub mod finding;
 pub mod glob;
 pub mod log;
+pub mod pins;
 pub mod prove;
 pub mod report;
 pub mod results;

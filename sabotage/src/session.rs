@@ -19,6 +19,7 @@ use serde_json::json;
 
 use crate::finding::Finding;
 use crate::log::Log;
+use crate::pins;
 use crate::report;
 use crate::run::gate::Place;
 use crate::schema::rule::Rule;
@@ -174,6 +175,10 @@ impl Session {
             ));
         }
         slot.sync(&self.tree)?;
+        let pins = pins::read(&self.tree.root)?;
+        for drift in pins::drifted(&pins, chosen.iter().copied(), &slot.tree) {
+            self.log.note(&drift);
+        }
         let mut records = BTreeMap::new();
         let mut bad = Vec::new();
         let mut per_rule = BTreeMap::new();

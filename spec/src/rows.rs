@@ -85,6 +85,9 @@ pub const B26: Row = Row { id: "B26", title: "sabotage init makes a gate that ru
 /// A control that must pass and fails under the rule makes the rule BROKEN: expectation.
 pub const B27: Row = Row { id: "B27", title: "A control that must pass and fails under the rule makes the rule BROKEN: expectation." };
 
+/// A rule whose surroundings changed in more than white space and comments since it was accepted is told as DRIFTED.
+pub const B28: Row = Row { id: "B28", title: "A rule whose surroundings changed in more than white space and comments since it was accepted is told as DRIFTED." };
+
 /// A slot that crashes while serving is respawned at once the first time.
 pub const D1: Row = Row { id: "D1", title: "A slot that crashes while serving is respawned at once the first time." };
 
@@ -1086,6 +1089,7 @@ pub const ALL: &[Row] = &[
     B25,
     B26,
     B27,
+    B28,
     D1,
     D2,
     D3,

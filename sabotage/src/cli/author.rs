@@ -136,6 +136,17 @@ pub(super) fn apply(root: &Path, id: &str, dir: &Path) -> Result<Exit> {
     Ok(Exit::Declared)
 }
 
+pub(super) fn accept(root: &Path, selectors: &[String]) -> Result<Exit> {
+    let (declared, findings) = read::declared(root)?;
+    if !findings.is_empty() {
+        return Ok(complain(&findings));
+    }
+    let rules = select::named(&declared, selectors)?;
+    let changed = crate::pins::accept(root, &rules, &declared.rules)?;
+    anstream::println!("{} rules pinned, {changed} of them anew", rules.len());
+    Ok(Exit::Declared)
+}
+
 /// The JSON Schema of one kind of file.
 pub(super) fn schema(which: &str) -> Result<String> {
     let text = match which {

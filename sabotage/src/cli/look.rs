@@ -31,6 +31,9 @@ pub(super) fn lint(root: &Path) -> Result<Exit> {
         declared.gates.gates.len(),
         broken.len()
     );
+    for drift in crate::pins::drifted(&crate::pins::read(root)?, declared.rules.iter(), root) {
+        anstream::println!("{drift}");
+    }
     let exit = exit_of(broken.iter().map(|record| record.verdict));
     Ok(match exit {
         // No broken rule is what lint is asked about; no rule at all is nothing.

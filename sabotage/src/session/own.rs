@@ -88,15 +88,15 @@ pub(super) fn run(
         ran.push(rule.id.value.clone());
         session.tell(records, declared_gap(rule, record));
     }
+    let alone = (start.elapsed(), ran.len() - before + missed.len());
     if !missed.is_empty() {
         for (applied, record) in elsewhere(session, place, clean, missed)? {
             ran.push(record.rule.clone());
             session.tell(records, declared_gap(applied.rule, record));
         }
     }
-    if ran.len() > before {
-        let count = (ran.len() - before) as f64;
-        per_rule.insert("alone".into(), start.elapsed().as_secs_f64() / count);
+    if alone.1 > 0 {
+        per_rule.insert("alone".into(), alone.0.as_secs_f64() / alone.1 as f64);
     }
     if !ran.is_empty() {
         sentinel(session, place, clean, &ran, records)?;

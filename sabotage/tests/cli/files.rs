@@ -135,3 +135,22 @@ fn the_schema_knows_every_key_that_the_parser_knows() {
         assert_eq!(known.split(", ").count(), keys.len(), "{known}");
     }
 }
+
+#[m0_spec::row(B28)]
+#[test]
+fn a_rule_whose_surroundings_changed_is_told_until_it_is_accepted() {
+    let rule = "- id: one\n  promise: It holds.\n  edits: [{file: a.rs, in: fn a, find: '1', with: '2'}]\n  expect: [{gate: tap, check: adds}]\n";
+    let fixture = Fixture::shell(rule);
+    let lint = |text: &str, drifted: bool| {
+        fixture.write("a.rs", text);
+        let out = fixture.run(&["lint"]).out;
+        assert_eq!(out.contains("DRIFTED one"), drifted, "{out}");
+    };
+    lint("fn a() -> u8 { 1 }\n", false);
+    let accept = || fixture.command(&["accept"]).output().expect("runs");
+    assert!(String::from_utf8_lossy(&accept().stdout).contains("1 rules pinned, 1 of them anew"));
+    lint("fn a() -> u8 {\n    // why\n    1\n}\nfn b() {}\n", false);
+    lint("fn a() -> u8 { b(); 1 }\nfn b() {}\n", true);
+    assert!(accept().status.success());
+    lint("fn a() -> u8 { b(); 1 }\n", false);
+}
