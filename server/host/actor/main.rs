@@ -108,7 +108,10 @@ impl AppHandler for Child {
                     .output();
                 found.map_or_else(
                     |error| error.to_string(),
-                    |found| String::from_utf8_lossy(&found.stdout).into_owned(),
+                    |found| {
+                        let code = found.status.code();
+                        format!("{code:?} {}", String::from_utf8_lossy(&found.stdout))
+                    },
                 )
             },
         })
