@@ -170,6 +170,11 @@ fn main() -> ExitCode {
         Ok("child") => serve::<Child, NoProducer>(config),
         Ok("publishes") => serve::<Publishes, NoProducer>(config),
         Ok("unwanted") => serve::<Single, Unwanted>(config),
+        Ok("buffered") => {
+            // No line feed: it stays in the buffer of standard output until this process ends.
+            print!("once");
+            serve::<Page, NoProducer>(config)
+        }
         Ok("threads") => {
             // Lives as long as the process does: its sender is never dropped before the end.
             let (keep, wait) = std::sync::mpsc::channel::<()>();

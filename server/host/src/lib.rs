@@ -7,6 +7,8 @@
 //! The contract, promise by promise, is in `spec/`; each row names the evidence that holds it.
 
 mod accept;
+#[cfg(test)]
+mod accept_tests;
 mod access;
 mod answer;
 mod app;

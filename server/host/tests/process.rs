@@ -36,7 +36,11 @@ struct Served {
 
 impl Served {
     fn start(name: &str, env: &[(&str, &str)]) -> Served {
-        let mut process = actor(name, env).spawn().expect("the actor starts");
+        Served::started(&mut actor(name, env))
+    }
+
+    fn started(command: &mut Command) -> Served {
+        let mut process = command.spawn().expect("the actor starts");
         let log = BufReader::new(process.stderr.take().expect("piped"));
         // Owned from here on, so that a failure below ends it too.
         let mut served = Served {
@@ -180,6 +184,19 @@ fn the_closure_that_writes_a_frame_is_given_the_id_that_is_published() {
         last = seq;
     }
     assert_eq!(served.stop().0.code(), Some(0));
+}
+
+#[row(E32)]
+#[test]
+fn a_forked_worker_flushes_nothing_that_its_parent_had_buffered() {
+    let mut command = actor("buffered", &[("M0_WORKERS", "3")]);
+    let mut served = Served::started(command.stdout(Stdio::piped()));
+    let mut stdout = served.process.stdout.take().expect("piped");
+    assert_eq!(served.stop().0.code(), Some(0));
+    let mut out = String::new();
+    stdout.read_to_string(&mut out).expect("text");
+    // A worker that left through main would have written its copy of the buffer too.
+    assert_eq!(out, "once");
 }
 
 #[row(F19)]
