@@ -12,7 +12,7 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use m0_page::{Share, Verdict};
 use m0_unix::clock::monotonic_ms;
@@ -31,6 +31,8 @@ use crate::settings::Level;
 
 /// How long a connection may wait for a sibling that holds less, or for a loop that is busy.
 const PATIENCE: Duration = Duration::from_millis(1);
+/// How long a loop may stay away before its siblings stop leaving connections to it.
+const BUSY_AFTER: Duration = Duration::from_millis(20);
 /// Most pauses in a row, however uneven the workers are.
 const MOST_DEFERRALS: u64 = 16;
 /// How long a worker without descriptors looks away.
@@ -230,9 +232,9 @@ impl Watch {
 
     /// Waits without the listener, until the time is over or a sibling nudges.
     fn pause(&mut self, bound: Duration) {
-        let end = std::time::Instant::now() + bound;
+        let end = Instant::now() + bound;
         loop {
-            let left = end.saturating_duration_since(std::time::Instant::now());
+            let left = end.saturating_duration_since(Instant::now());
             if left.is_zero() || self.wait(false, Some(left)).nudged {
                 return;
             }
@@ -244,21 +246,35 @@ impl Watch {
     fn ask_loop(&mut self, force: bool) -> Looked {
         let orders = if force { LOOK | FORCE } else { LOOK };
         self.watched.link.order(orders);
-        let mut bound = Some(PATIENCE);
+        let asked = Instant::now();
+        let mut nudged = false;
+        let mut busy = false;
         loop {
-            let heard = self.wait(false, bound);
-            if heard.answered {
-                if bound.is_none() {
+            // First a sibling is rung for this connection; only a loop that stays away longer is called
+            // busy, for then its siblings stop leaving it anything and take a whole burst.
+            let bound = match (nudged, busy) {
+                (false, _) => Some(PATIENCE),
+                (true, false) => Some(BUSY_AFTER),
+                (true, true) => None,
+            };
+            let left = bound.map(|bound| bound.saturating_sub(asked.elapsed()));
+            if self.wait(false, left).answered {
+                if busy {
                     self.share.mark_busy(false);
                 }
                 return self.watched.link.looked();
             }
-            if bound.take().is_some() {
+            if !nudged {
+                nudged = true;
+                if self.connection_waits() {
+                    self.nudge_other();
+                }
+            } else if !busy && asked.elapsed() >= BUSY_AFTER {
+                busy = true;
                 self.share.mark_busy(true);
-            }
-            // Nudged while busy, or just found busy: pass it on.
-            if self.connection_waits() {
-                self.nudge_other();
+                if self.connection_waits() {
+                    self.nudge_other();
+                }
             }
         }
     }
