@@ -14,6 +14,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use nix::sys::signal::{SigSet, Signal};
+use nix::sys::wait::{Id, WaitPidFlag, waitid};
+use nix::unistd::Pid;
 
 /// Name of the variable that chooses the defect.
 pub const DEFECT: &str = "FAKE_DEFECT";
@@ -94,9 +96,10 @@ fn supervise() -> Result<ExitCode> {
             "descriptors" => kept.push(File::open("/dev/null")?),
             "zombie" => {
                 let mut short = Command::new("/bin/true").stdin(Stdio::null()).spawn()?;
-                // Its end is not asked for: it stays a zombie until we end.
+                // Its end is awaited but not collected: from here on it is a zombie until we end.
                 short.stdin.take();
-                std::mem::drop(short);
+                let pid = Pid::from_raw(short.id().cast_signed());
+                waitid(Id::Pid(pid), WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT)?;
             }
             _ => {}
         }
