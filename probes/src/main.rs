@@ -34,7 +34,7 @@ struct Cli {
     /// A goal that is missed is a failure; ask for it on a quiet machine only.
     #[arg(long, global = true)]
     strict: bool,
-    /// Where host_check, examples/router, peer_axum and peer_actix are; by default beside this program.
+    /// Where host_check, examples/router, peer_axum, peer_actix and trace are; by default beside this program.
     #[arg(long, global = true, value_name = "DIR")]
     bin_dir: Option<PathBuf>,
 }
@@ -63,6 +63,9 @@ enum Command {
     Rps,
     /// Processor time of a delivered event, beside axum and actix-web.
     Fanout,
+    /// `trace` on a grown repository of 1,000 rows and on one of ten times the size: time and memory.
+    #[command(name = "trace_scale", alias = "trace-scale")]
+    TraceScale,
     /// Every probe, one after the other.
     All,
     /// Every probe with its question and its rows; measures nothing.
@@ -78,6 +81,7 @@ impl Command {
             Self::Memory => "memory",
             Self::Rps => "rps",
             Self::Fanout => "fanout",
+            Self::TraceScale => "trace_scale",
             Self::All | Self::List => return QUESTIONS.iter().collect(),
         };
         vec![named(name).expect("each command but two is a probe's name")]

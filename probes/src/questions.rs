@@ -9,6 +9,7 @@ mod fanout;
 mod memory;
 mod respawn;
 mod rps;
+mod trace_scale;
 
 use anyhow::Result;
 use m0_spec::Row;
@@ -32,13 +33,14 @@ pub struct Question {
 }
 
 /// Every probe.
-pub static QUESTIONS: [Question; 6] = [
+pub static QUESTIONS: [Question; 7] = [
     respawn::QUESTION,
     accept_spread::QUESTION,
     drain::QUESTION,
     memory::QUESTION,
     rps::QUESTION,
     fanout::QUESTION,
+    trace_scale::QUESTION,
 ];
 
 /// The probe of a name.
@@ -51,7 +53,7 @@ mod tests {
     use super::{QUESTIONS, named};
     use std::collections::BTreeSet;
 
-    #[m0_spec::row(E51, E87, S18, S20)]
+    #[m0_spec::row(E51, E87, S18, S20, T18)]
     #[test]
     fn each_promise_that_wants_a_probe_has_one() {
         let names: BTreeSet<&str> = QUESTIONS.iter().map(|question| question.name).collect();
@@ -61,6 +63,7 @@ mod tests {
             ("accept_spread", "E51"),
             ("drain", "E87"),
             ("memory", "S18"),
+            ("trace_scale", "T18"),
         ];
         for (name, row) in cases {
             let question = named(name).expect("a probe");

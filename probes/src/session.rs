@@ -66,6 +66,11 @@ impl Session {
         self.host("examples/router", 1, |launch| launch)
     }
 
+    /// Where a program stands that is no server.
+    pub fn binary(&self, name: &str) -> PathBuf {
+        self.bin_dir.join(name)
+    }
+
     fn host(
         &self,
         name: &str,

@@ -14,13 +14,14 @@ fn probes(bin_dir: &Path, args: &[&str]) -> Output {
     command.output().expect("the command starts")
 }
 
-const NAMES: [&str; 6] = [
+const NAMES: [&str; 7] = [
     "respawn",
     "accept_spread",
     "drain",
     "memory",
     "rps",
     "fanout",
+    "trace_scale",
 ];
 
 #[m0_spec::row(H37)]

@@ -832,6 +832,12 @@ pub const T16: Row = Row { id: "T16", title: "The report holds a page for each r
 /// The forms for programs hold every finding with code, severity and place.
 pub const T17: Row = Row { id: "T17", title: "The forms for programs hold every finding with code, severity and place." };
 
+/// On 1,000 rows, 3,000 tests and 300 files a check takes 0.15 s cold, 0.05 s warm and 50 MB, and ten times the size takes at most ten times as long.
+pub const T18: Row = Row { id: "T18", title: "On 1,000 rows, 3,000 tests and 300 files a check takes 0.15 s cold, 0.05 s warm and 50 MB, and ten times the size takes at most ten times as long." };
+
+/// What the tool keeps between runs is given only where searching again would give the same.
+pub const T19: Row = Row { id: "T19", title: "What the tool keeps between runs is given only where searching again would give the same." };
+
 /// A fork is refused while the process runs more than one thread.
 pub const U1: Row = Row { id: "U1", title: "A fork is refused while the process runs more than one thread." };
 
@@ -1338,6 +1344,8 @@ pub const ALL: &[Row] = &[
     T15,
     T16,
     T17,
+    T18,
+    T19,
     U1,
     U2,
     U3,

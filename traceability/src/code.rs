@@ -119,7 +119,7 @@ impl fmt::Display for Code {
 }
 
 /// A finding and its code.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fault {
     /// What kind of finding.
     pub code: Code,

@@ -6,10 +6,11 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
 use serde_saphyr::Location;
 
 /// A place in a file; line and column count from 1.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct At {
     /// The file, relative to the repository.
     pub file: PathBuf,
@@ -54,7 +55,7 @@ impl At {
 }
 
 /// One complaint.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
     /// Where.
     pub at: At,

@@ -4,18 +4,22 @@
 //! `judge`. Pure. Invariant: a grade is never higher than what the counted results say, and a result
 //! that fits more than one test raises none of them.
 
+mod names;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+pub use names::is_check;
+use names::{Index, last_part, loose};
 
 use crate::finding::At;
 use crate::lock::Lock;
 use crate::results::{Event, Outcome, Results, Sabotaged, Verdict};
 use crate::rows::Rows;
 use crate::rows::read::{Grade, Need, Row};
-use crate::sabotage::Rule;
-use crate::source::{Named, Source, Test};
+use crate::sabotage::Rules;
+use crate::source::{Named, Test};
 
 /// A test and what came of it.
 #[derive(Debug, Clone)]
@@ -112,20 +116,22 @@ pub struct Graph {
     pub ambiguous: Vec<(Outcome, Vec<usize>)>,
     /// Results that were joined to a test.
     pub joined: usize,
+    /// Tests by the last part of their names.
+    by_last_part: HashMap<String, Vec<usize>>,
 }
 
 impl Graph {
     /// Joins what was read.
     pub fn join(
         rows: &Rows,
-        source: &Source,
-        rules: &[Rule],
+        tests: Vec<Test>,
+        rules: &Rules,
         results: &Results,
         lock: &Lock,
     ) -> Self {
         let mut graph = Self::default();
-        graph.shown.extend(source.tests.iter().map(|test| Shown {
-            test: test.clone(),
+        graph.shown.extend(tests.into_iter().map(|test| Shown {
+            test,
             in_source: true,
             started: false,
             outcomes: Vec::new(),
@@ -162,11 +168,18 @@ impl Graph {
         for sabotaged in &results.sabotages {
             graph.sabotaged(sabotaged);
         }
+        for (at, shown) in graph.shown.iter().enumerate() {
+            let part = last_part(&shown.test.name).to_owned();
+            graph.by_last_part.entry(part).or_default().push(at);
+        }
         let by_id = rows.by_id();
         for at in 0..graph.edges.len() {
             let Some((_, row)) = by_id.get(graph.edges[at].row.as_str()) else {
                 continue;
             };
+            if !lock.has_row(&graph.edges[at].row) {
+                continue;
+            }
             let line = lock.line_of(&graph, at, row, rules);
             let edge = &mut graph.edges[at];
             // What was proven on this very tree is proven, whatever it was before.
@@ -316,6 +329,13 @@ impl Graph {
         }
     }
 
+    /// Whether some test is what the name of a gate's check means.
+    pub fn knows(&self, check: &str) -> bool {
+        let found = self.by_last_part.get(last_part(check));
+        let mut found = found.into_iter().flatten();
+        found.any(|at| is_check(check, &self.shown[*at].test))
+    }
+
     /// The edges of a row.
     pub fn edges_of(&self, row: &str) -> impl Iterator<Item = &Edge> {
         let found = self.by_row.get(row).into_iter().flatten();
@@ -352,21 +372,6 @@ impl Graph {
     }
 }
 
-/// Whether the name of a gate's check means a test. Gates name a test by its name, alone or without its
-/// modules, or with its suite before it, joined as their runner joins them.
-pub fn is_check(check: &str, test: &Test) -> bool {
-    let name = test.name.as_str();
-    let ends = name
-        .strip_suffix(check)
-        .is_some_and(|rest| rest.ends_with("::") && !check.is_empty());
-    let with_suite = || {
-        ["$", " ", "::", "."]
-            .iter()
-            .any(|joint| check == format!("{}{joint}{name}", test.suite))
-    };
-    check == name || ends || with_suite()
-}
-
 fn place(event: &Event) -> Option<At> {
     event
         .place
@@ -390,40 +395,4 @@ fn made_at_run(suite: &str, name: &str, rows: &[String], kind: Need, at: &At, kr
         hash: "-".into(),
         krate: krate.into(),
     }
-}
-
-/// Tests by the names that runners give them.
-struct Index {
-    exact: BTreeMap<(String, String), Vec<usize>>,
-    crates: BTreeMap<(String, String, String), Vec<usize>>,
-    loose: BTreeMap<String, Vec<usize>>,
-}
-
-impl Index {
-    fn of(shown: &[Shown]) -> Self {
-        let mut index = Self {
-            exact: BTreeMap::new(),
-            crates: BTreeMap::new(),
-            loose: BTreeMap::new(),
-        };
-        for (at, shown) in shown.iter().enumerate() {
-            index.add(at, &shown.test);
-        }
-        index
-    }
-
-    fn add(&mut self, at: usize, test: &Test) {
-        let package = test.suite.split("::").next().unwrap_or_default().to_owned();
-        let key = (test.suite.clone(), test.name.clone());
-        self.exact.entry(key).or_default().push(at);
-        let key = (package, test.krate.clone(), test.name.clone());
-        self.crates.entry(key).or_default().push(at);
-        self.loose.entry(loose(&test.name)).or_default().push(at);
-    }
-}
-
-/// A name without parameters, words joined alike: `test a-b[1]` is `test_a_b`.
-fn loose(name: &str) -> String {
-    let name = name.split_once('[').map_or(name, |(name, _)| name);
-    name.trim().replace([' ', '-'], "_")
 }

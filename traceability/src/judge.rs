@@ -51,6 +51,7 @@ impl Judged {
 pub fn judge(workspace: &Workspace, ask: &Ask) -> Judged {
     let mut judge = Judge {
         workspace,
+        rows: workspace.rows.by_id(),
         ask,
         faults: workspace.faults.clone(),
         open: 0,
@@ -89,6 +90,7 @@ pub fn judge(workspace: &Workspace, ask: &Ask) -> Judged {
 
 struct Judge<'a> {
     workspace: &'a Workspace,
+    rows: BTreeMap<&'a str, (&'a Area, &'a Row)>,
     ask: &'a Ask,
     faults: Vec<Fault>,
     open: usize,
@@ -221,7 +223,7 @@ impl<'a> Judge<'a> {
             Some(Verdict::Failed) => {
                 // The strict expected failure of a known issue is as it should be.
                 let known = |id: &str| {
-                    let found = self.workspace.rows.find(id);
+                    let found = self.rows.get(id);
                     found.is_some_and(|(_, row)| row.state == State::KnownIssue)
                 };
                 if test.rows.iter().all(|named| known(&named.id)) {
@@ -307,11 +309,7 @@ impl<'a> Judge<'a> {
         let results = &self.workspace.results;
         let wanted = floor(area, row).min(self.ask.floor);
         let rules = &self.workspace.rules;
-        let broken = |id: &String| {
-            rules
-                .iter()
-                .any(|rule| rule.rows.iter().any(|row| row.0 == *id))
-        };
+        let broken = |id: &String| rules.breaking(id).next().is_some();
         if wanted == Grade::Proven && !broken(id) {
             let message = format!("no sabotage breaks {id}: {}", row.claim.value);
             self.say(Code::RowWithoutSabotage, at.clone(), message);

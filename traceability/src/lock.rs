@@ -13,7 +13,7 @@ use crate::code::{Code, Fault};
 use crate::finding::{At, Finding};
 use crate::graph::{Graph, is_check};
 use crate::rows::read::Row;
-use crate::sabotage::Rule;
+use crate::sabotage::Rules;
 use crate::tree::sha256;
 
 /// The file's name within the directory of the rows.
@@ -94,12 +94,11 @@ impl Lock {
     }
 
     /// The line of an edge as it is now.
-    pub fn line_of(&self, graph: &Graph, edge: usize, row: &Row, rules: &[Rule]) -> Line {
+    pub fn line_of(&self, graph: &Graph, edge: usize, row: &Row, rules: &Rules) -> Line {
         let edge = &graph.edges[edge];
         let test = &graph.shown[edge.test].test;
         let mut breaks: Vec<&str> = rules
-            .iter()
-            .filter(|rule| rule.rows.iter().any(|(id, _)| *id == edge.row))
+            .breaking(&edge.row)
             .filter(|rule| rule.checks.iter().any(|(check, _)| is_check(check, test)))
             .map(|rule| rule.hash.as_str())
             .collect();
@@ -118,6 +117,13 @@ impl Lock {
             sabotages,
             why: String::new(),
         }
+    }
+
+    /// Whether some edge of a row has a line: where none has, nothing needs to be hashed.
+    pub fn has_row(&self, row: &str) -> bool {
+        let from = (row.to_owned(), String::new());
+        let first = self.lines.range(from..).next();
+        first.is_some_and(|((found, _), _)| found == row)
     }
 
     /// What of an edge changed since its line was written; none when nothing did or it has no line.

@@ -6,11 +6,15 @@
 
 mod json;
 mod junit;
+mod standing;
 mod tap;
 #[cfg(test)]
 mod tests;
 
 use std::path::{Path, PathBuf};
+
+use standing::standing;
+pub use standing::{Late, Now, Standing};
 
 use anyhow::{Context, Result};
 use serde::Serialize;
@@ -104,18 +108,6 @@ pub struct File {
     pub count: usize,
 }
 
-/// Whether results count.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Standing {
-    /// They are of this tree.
-    Current,
-    /// They say nothing of their tree; they count, and it is told.
-    Unattributed,
-    /// They are of another tree, with the reason.
-    Stale(String),
-}
-
 /// All results that count, and the files that they came from.
 #[derive(Debug, Default)]
 pub struct Results {
@@ -142,21 +134,15 @@ struct Held {
     provenance: Provenance,
 }
 
-/// The tree as it is now.
-#[derive(Debug, Clone, Default)]
-pub struct Now {
-    /// By git.
-    pub provenance: Provenance,
-    /// The tree of the commit.
-    pub committed: Option<String>,
-    /// By content, as the sabotage tool hashes; asked for only when there is evidence.
-    pub content: Option<String>,
-    /// When the newest file that was searched for tests was changed.
-    pub newest: Option<(std::time::SystemTime, PathBuf)>,
-}
+/// What the files of results hold, before it is known of which tree they are.
+#[derive(Debug)]
+pub struct Found(Vec<(Source, Vec<OneFile>)>);
+
+/// A file and what it holds.
+type OneFile = (PathBuf, Result<Held, Finding>);
 
 /// Reads the results that the configuration names, or instead those of `patterns`.
-pub fn read(root: &Path, config: &Config, patterns: &[String], now: &Now) -> Result<Results> {
+pub fn read(root: &Path, config: &Config, patterns: &[String]) -> Result<Found> {
     let given: Vec<Source> = patterns
         .iter()
         .map(|pattern| Source {
@@ -171,48 +157,56 @@ pub fn read(root: &Path, config: &Config, patterns: &[String], now: &Now) -> Res
     } else {
         &given
     };
-    let mut results = Results::default();
+    let mut read = Vec::new();
     for source in sources {
-        let found = files::find(root, &source.files)?;
-        if found.is_empty() && source.optional {
+        let mut files = Vec::new();
+        for path in files::find(root, &source.files)? {
+            let full = root.join(&path);
+            let text = std::fs::read_to_string(&full)
+                .with_context(|| format!("cannot read {}", full.display()))?;
+            let held = held(&path, &text);
+            files.push((path, held));
+        }
+        read.push((source.clone(), files));
+    }
+    Ok(Found(read))
+}
+
+/// Judges which of the results are of this tree.
+pub fn settle(root: &Path, found: Found, now: &Now) -> Results {
+    let mut results = Results::default();
+    if found.0.is_empty() {
+        let message = "no results are configured and none are given by --results".into();
+        let finding = Finding {
+            at: At::file(Path::new(crate::config::FILE)),
+            message,
+        };
+        let fault = Fault::new(Code::ResultsMissing, finding);
+        results.faults.push(fault);
+        results.lacking.push(None);
+    }
+    for (source, files) in found.0 {
+        if files.is_empty() && source.optional {
             results.lacking.push(source.kind);
-        } else if found.is_empty() {
+        } else if files.is_empty() {
             let hint = source
                 .made_by
                 .as_ref()
                 .map_or_else(String::new, |command| format!("; `{command}` makes it"));
             let message = format!("no results: nothing is at {}{hint}", source.files);
-            results.lack(
-                source,
-                Code::ResultsMissing,
-                Path::new(&source.files),
-                message,
-            );
+            let path = Path::new(&source.files);
+            results.lack(&source, Code::ResultsMissing, path, message);
         }
-        for path in found {
-            let full = root.join(&path);
-            let text = std::fs::read_to_string(&full)
-                .with_context(|| format!("cannot read {}", full.display()))?;
-            match held(&path, &text) {
-                Ok(held) => results.take(root, source, &path, held, now),
+        for (path, held) in files {
+            match held {
+                Ok(held) => results.take(root, &source, &path, held, now),
                 Err(finding) => results
                     .faults
                     .push(Fault::new(Code::ResultsUnreadable, finding)),
             }
         }
     }
-    if sources.is_empty() {
-        let message = "no results are configured and none are given by --results".into();
-        let finding = Finding {
-            at: At::file(Path::new(crate::config::FILE)),
-            message,
-        };
-        results
-            .faults
-            .push(Fault::new(Code::ResultsMissing, finding));
-        results.lacking.push(None);
-    }
-    Ok(results)
+    results
 }
 
 /// Reads a file by what it looks like.
@@ -297,42 +291,4 @@ impl Results {
             count,
         });
     }
-}
-
-/// Whether results of `of` are results of the tree `now`.
-fn standing(of: &Provenance, now: &Now, written: Option<std::time::SystemTime>) -> Standing {
-    let here = &now.provenance;
-    let short = |hash: &str| hash.chars().take(12).collect::<String>();
-    if let Some(tree) = of.tree.as_ref().filter(|tree| *tree != "unknown") {
-        let own = [&here.tree, &now.content];
-        if !own.into_iter().flatten().any(|own| own == tree) {
-            let own = here.tree.as_deref().unwrap_or("unknown");
-            return Standing::Stale(format!("of tree {}, this is {}", short(tree), short(own)));
-        }
-        if of.dirty == Some(true) && now.committed.as_ref() == Some(tree) {
-            let tree = short(tree);
-            return Standing::Stale(format!("of tree {tree} with changes that it does not name"));
-        }
-        return Standing::Current;
-    }
-    if let Some(commit) = of.commit.as_ref().filter(|commit| *commit != "unknown") {
-        if here.commit.as_ref() != Some(commit) {
-            let own = here.commit.as_deref().unwrap_or("unknown");
-            return Standing::Stale(format!(
-                "of commit {}, this is {}",
-                short(commit),
-                short(own)
-            ));
-        }
-        if here.dirty == Some(true) || of.dirty == Some(true) {
-            return Standing::Stale("of this commit, and the tree has changes".into());
-        }
-        return Standing::Current;
-    }
-    if let (Some(written), Some((newest, path))) = (written, &now.newest)
-        && written < *newest
-    {
-        return Standing::Stale(format!("older than {}", path.display()));
-    }
-    Standing::Unattributed
 }

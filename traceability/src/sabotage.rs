@@ -3,7 +3,9 @@
 //! Owns the few keys of a rule that concern rows; the sabotage tool owns the rest and judges it.
 //! Refuses to apply a rule. Invariant: every name carries its place.
 
+use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Deref;
 use std::path::Path;
 
 use anyhow::{Context, Result};
@@ -33,6 +35,44 @@ pub struct Rule {
     pub promise: String,
     /// SHA-256 over its values.
     pub hash: String,
+}
+
+/// All rules, by their files, and by the rows that they break.
+#[derive(Debug, Default)]
+pub struct Rules {
+    all: Vec<Rule>,
+    by_row: BTreeMap<String, Vec<usize>>,
+}
+
+impl Rules {
+    /// Sorts the rules by the rows that they break.
+    pub fn of(all: Vec<Rule>) -> Self {
+        let mut by_row: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        for (at, rule) in all.iter().enumerate() {
+            for (row, _) in &rule.rows {
+                let entry = by_row.entry(row.clone()).or_default();
+                // A row that a rule names twice is broken once.
+                if entry.last() != Some(&at) {
+                    entry.push(at);
+                }
+            }
+        }
+        Self { all, by_row }
+    }
+
+    /// The rules that break a row.
+    pub fn breaking(&self, row: &str) -> impl Iterator<Item = &Rule> {
+        let found = self.by_row.get(row).into_iter().flatten();
+        found.map(|at| &self.all[*at])
+    }
+}
+
+impl Deref for Rules {
+    type Target = [Rule];
+
+    fn deref(&self) -> &[Rule] {
+        &self.all
+    }
 }
 
 #[derive(Deserialize)]
@@ -96,7 +136,7 @@ impl<'de> Visitor<'de> for Either {
 }
 
 /// Reads the rules of all files that the configuration names.
-pub fn read(root: &Path, config: &Config) -> Result<(Vec<Rule>, Vec<Fault>)> {
+pub fn read(root: &Path, config: &Config) -> Result<(Rules, Vec<Fault>)> {
     let mut rules = Vec::new();
     let mut faults = Vec::new();
     for pattern in &config.sabotage {
@@ -109,7 +149,7 @@ pub fn read(root: &Path, config: &Config) -> Result<(Vec<Rule>, Vec<Fault>)> {
             }
         }
     }
-    Ok((rules, faults))
+    Ok((Rules::of(rules), faults))
 }
 
 /// Parses one file; a file of comments alone holds no rule.

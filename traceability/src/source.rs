@@ -5,6 +5,7 @@
 //! the events of a run. Invariant: a tag is a tag only where the language has an attribute or a
 //! comment, never inside a string.
 
+mod cache;
 pub mod cargo;
 pub mod comments;
 mod lexer;
@@ -15,7 +16,9 @@ mod tests;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+
+use cache::Probed;
 
 use crate::code::{Code, Fault};
 use crate::config::Config;
@@ -24,17 +27,16 @@ use crate::finding::{At, Finding};
 use crate::rows::read::Need;
 
 /// A row that a test names, and where.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Named {
     /// The id as written.
     pub id: String,
     /// Its place.
-    #[serde(skip)]
     pub at: At,
 }
 
 /// One test, phase or probe.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Test {
     /// What runs it: `package::target` for Rust (as nextest names it), the dotted module for Python, the
     /// file elsewhere.
@@ -69,7 +71,7 @@ impl Test {
 }
 
 /// Everything that the source says.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Source {
     /// The tests, by suite and name.
     pub tests: Vec<Test>,
@@ -88,8 +90,21 @@ impl Source {
     }
 }
 
-/// Searches the files of a repository.
+/// Searches the files of a repository, or takes what is kept of a search of the very same.
 pub fn read(root: &Path, config: &Config, listed: &[PathBuf]) -> Source {
+    let slot = cache::Slot::of(root, config, listed);
+    if let Some(kept) = slot.as_ref().and_then(|slot| slot.get(root)) {
+        return kept;
+    }
+    let mut probed = Probed::default();
+    let source = search(root, config, listed, &mut probed);
+    if let Some(slot) = slot {
+        slot.put(&source, &probed, listed);
+    }
+    source
+}
+
+fn search(root: &Path, config: &Config, listed: &[PathBuf], probed: &mut Probed) -> Source {
     let wanted = |path: &&PathBuf| {
         let path = path.to_string_lossy();
         let asked = config.tests.is_empty()
@@ -110,7 +125,7 @@ pub fn read(root: &Path, config: &Config, listed: &[PathBuf]) -> Source {
         .map(|path| path.as_path())
         .filter(|path| path.extension().is_some_and(|ext| ext == "rs"))
         .collect();
-    rust::read(root, &config.attribute, listed, &rust, &mut source);
+    rust::read(root, &config.attribute, listed, &rust, &mut source, probed);
     for path in candidates {
         if let Some(language) = comments::Language::of(path) {
             let text = std::fs::read(root.join(path)).unwrap_or_default();

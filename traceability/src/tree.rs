@@ -4,7 +4,7 @@
 //! Refuses to write into the repository: index and objects of its own are used and removed.
 //! Invariant: a result of another tree is never taken for one of this tree.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -28,36 +28,74 @@ pub struct Provenance {
 impl Provenance {
     /// Asks git and rustc; what cannot be told is none.
     pub fn of(root: &Path) -> Self {
-        let git = |args: &[&str]| line(Command::new("git").current_dir(root).args(args));
-        let tree = working_tree(root);
-        let committed = committed(root);
         Self {
-            commit: git(&["rev-parse", "HEAD"]),
-            dirty: tree
-                .as_ref()
-                .and_then(|tree| committed.map(|committed| *tree != committed)),
-            tree,
             toolchain: line(Command::new("rustc").arg("--version")),
+            ..Self::of_tree(root).0
         }
+    }
+
+    /// Asks git alone: the toolchain stays none. Beside it the hash of the tree that HEAD names.
+    pub fn of_tree(root: &Path) -> (Self, Option<String>) {
+        let Some(git) = Git::of(root) else {
+            return (Self::default(), None);
+        };
+        let tree = working_tree(root, &git);
+        let differs = |tree: &String| git.committed.as_ref().map(|committed| tree != committed);
+        let own = Self {
+            commit: git.commit,
+            dirty: tree.as_ref().and_then(differs),
+            tree,
+            toolchain: None,
+        };
+        (own, git.committed)
     }
 }
 
-/// The hash of the tree that HEAD names.
-pub fn committed(root: &Path) -> Option<String> {
-    let mut git = Command::new("git");
-    line(git.current_dir(root).args(["rev-parse", "HEAD^{tree}"]))
+/// Where git keeps what belongs to a checkout, and its HEAD.
+struct Git {
+    objects: PathBuf,
+    index: PathBuf,
+    commit: Option<String>,
+    committed: Option<String>,
+}
+
+impl Git {
+    /// One question for all: starting git costs more than its answer. Before the first commit git answers the
+    /// paths and then fails.
+    fn of(root: &Path) -> Option<Self> {
+        let paths = ["--git-path", "objects", "--git-path", "index"];
+        let output = Command::new("git")
+            .current_dir(root)
+            .arg("rev-parse")
+            .args(paths)
+            .args(["HEAD", "HEAD^{tree}"])
+            .output()
+            .ok()?;
+        let text = String::from_utf8(output.stdout).ok()?;
+        let lines: Vec<&str> = text.lines().collect();
+        let hash = |at: usize| {
+            let line = *lines.get(at).filter(|_| output.status.success())?;
+            Some(line.to_owned())
+        };
+        Some(Self {
+            objects: root.join(lines.first()?),
+            index: root.join(lines.get(1)?),
+            commit: hash(2),
+            committed: hash(3),
+        })
+    }
 }
 
 /// The tree on disk, written with an index and an object store of its own: neither the user's index
-/// nor the repository's objects are touched.
-fn working_tree(root: &Path) -> Option<String> {
-    let git = |args: &[&str]| line(Command::new("git").current_dir(root).args(args));
-    let objects = root.join(git(&["rev-parse", "--git-path", "objects"])?);
+/// nor the repository's objects are touched. The index begins as a copy of the user's, with its time of change, so
+/// that git hashes anew only what it would hash anew itself.
+fn working_tree(root: &Path, git: &Git) -> Option<String> {
     // One directory for each call, also when two run at once in one process.
     static CALLS: AtomicU32 = AtomicU32::new(0);
     let call = CALLS.fetch_add(1, Ordering::Relaxed);
     let own = std::env::temp_dir().join(format!("trace-tree-{}-{call}", std::process::id()));
     std::fs::create_dir_all(own.join("objects")).ok()?;
+    copy_with_time(&git.index, &own.join("index"));
     let apart = |args: &[&str]| {
         let mut command = Command::new("git");
         command
@@ -65,13 +103,29 @@ fn working_tree(root: &Path) -> Option<String> {
             .args(args)
             .env("GIT_INDEX_FILE", own.join("index"))
             .env("GIT_OBJECT_DIRECTORY", own.join("objects"))
-            .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", &objects);
+            .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", &git.objects);
         line(&mut command)
     };
     let tree = apart(&["add", "--all"]).and_then(|_| apart(&["write-tree"]));
     // Left-overs in the temporary directory do no harm and are not worth a failure.
     let _ = std::fs::remove_dir_all(&own);
     tree
+}
+
+/// Copies a file and when it was changed; what cannot be copied is left out, for git makes an index anew.
+fn copy_with_time(from: &Path, to: &Path) {
+    let copied = || -> std::io::Result<()> {
+        let changed = std::fs::metadata(from)?.modified()?;
+        std::fs::copy(from, to)?;
+        std::fs::File::options()
+            .append(true)
+            .open(to)?
+            .set_modified(changed)
+    };
+    if copied().is_err() {
+        // Half a copy, or one without its time, would be believed.
+        let _ = std::fs::remove_file(to);
+    }
 }
 
 /// The trimmed output of a command that succeeds.
@@ -88,7 +142,8 @@ pub fn sha256(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 
-fn hex(bytes: &[u8]) -> String {
+/// Bytes in hexadecimal.
+pub(crate) fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
     let mut text = String::with_capacity(bytes.len() * 2);
     for byte in bytes {

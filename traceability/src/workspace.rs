@@ -4,6 +4,7 @@
 //! `faults`, never a silence.
 
 use std::path::{Path, PathBuf};
+use std::thread::{self, ScopedJoinHandle};
 
 use anyhow::Result;
 
@@ -12,9 +13,9 @@ use crate::config::Config;
 use crate::files;
 use crate::graph::Graph;
 use crate::lock::Lock;
-use crate::results::{self, Now, Results};
+use crate::results::{self, Late, Now, Results};
 use crate::rows::{self, Rows};
-use crate::sabotage::{self, Rule};
+use crate::sabotage::{self, Rules};
 use crate::source::{self, Source};
 use crate::tree::{self, Provenance};
 
@@ -27,10 +28,10 @@ pub struct Workspace {
     pub config: Config,
     /// The rows.
     pub rows: Rows,
-    /// What the source says.
+    /// What the source says; its tests are in the graph.
     pub source: Source,
     /// Sabotage rules.
-    pub rules: Vec<Rule>,
+    pub rules: Rules,
     /// Results that count.
     pub results: Results,
     /// Edges that were proven or accepted.
@@ -68,13 +69,24 @@ impl Workspace {
                 }
             }
         }
-        let (rows, mut faults) = Rows::read(root, &config.spec)?;
-        let listed = files::list(root)?;
-        let source = source::read(root, &config, &listed);
-        let (rules, rule_faults) = sabotage::read(root, &config)?;
+        // What does not need each other does not wait for each other.
+        let (git, rows, rules, found, source) = thread::scope(|scope| {
+            let git = scope.spawn(|| Provenance::of_tree(root));
+            let rows = scope.spawn(|| Rows::read(root, &config.spec));
+            let rules = scope.spawn(|| sabotage::read(root, &config));
+            let found = scope.spawn(|| results::read(root, &config, &given.results));
+            let source = files::list(root).map(|listed| {
+                let source = source::read(root, &config, &listed);
+                (listed, source)
+            });
+            (whole(git), whole(rows), whole(rules), whole(found), source)
+        });
+        let (rows, mut faults) = rows?;
+        let (rules, rule_faults) = rules?;
+        let (listed, mut source) = source?;
         let (lock, lock_faults) = Lock::read(root, &config.spec)?;
-        let now = now(root, &listed, &source);
-        let results = results::read(root, &config, &given.results, &now)?;
+        let now = now(root, git, listed, &source);
+        let results = results::settle(root, found?, &now);
         faults.extend(rule_faults);
         faults.extend(lock_faults);
         faults.extend(source.faults.iter().cloned());
@@ -86,7 +98,8 @@ impl Workspace {
             let files = rows.generated(config.constants.as_deref());
             faults.extend(rows::stale(root, &files, false));
         }
-        let graph = Graph::join(&rows, &source, &rules, &results, &lock);
+        let tests = std::mem::take(&mut source.tests);
+        let graph = Graph::join(&rows, tests, &rules, &results, &lock);
         Ok(Self {
             root: root.into(),
             config,
@@ -102,19 +115,33 @@ impl Workspace {
     }
 }
 
-fn now(root: &Path, listed: &[PathBuf], source: &Source) -> Now {
-    let newest = source
-        .searched
-        .iter()
-        .filter_map(|path| {
-            let meta = std::fs::metadata(root.join(path)).ok()?;
-            Some((meta.modified().ok()?, path.clone()))
-        })
-        .max();
+/// What a thread answers; its panic goes on here.
+fn whole<T>(thread: ScopedJoinHandle<'_, T>) -> T {
+    thread
+        .join()
+        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+fn now(
+    root: &Path,
+    (provenance, committed): (Provenance, Option<String>),
+    listed: Vec<PathBuf>,
+    source: &Source,
+) -> Now {
+    let own = root.to_owned();
+    let searched = source.searched.clone();
+    let newest = move || {
+        let times = searched.into_iter().filter_map(|path| {
+            let meta = std::fs::metadata(own.join(&path)).ok()?;
+            Some((meta.modified().ok()?, path))
+        });
+        times.max()
+    };
+    let own = root.to_owned();
     Now {
-        provenance: Provenance::of(root),
-        committed: tree::committed(root),
-        content: tree::content_hash(root, listed).ok(),
-        newest,
+        provenance,
+        committed,
+        content: Late::new(move || tree::content_hash(&own, &listed).ok()),
+        newest: Late::new(newest),
     }
 }

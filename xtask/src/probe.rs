@@ -1,4 +1,4 @@
-//! `cargo xtask probe`: builds the server, the peers and the probes in release, and becomes the probes.
+//! `cargo xtask probe`: builds the server, the peers, `trace` and the probes in release, and becomes the probes.
 //!
 //! Owns: the build and the hand-over. Refuses to know a probe or a flag of one: every argument is
 //! passed on. Invariant: one build makes all that is compared, with the same profile and features, and
@@ -32,12 +32,13 @@ pub(crate) fn run(repository: &Repository, args: &[String]) -> Result<()> {
 }
 
 /// All that a probe drives. The example is the smallest application: a Router under the host.
-const BUILD: [&str; 9] = [
+const BUILD: [&str; 10] = [
     "build",
     "--release",
     "--package=host_check",
     "--package=m0-host",
     "--package=probes",
+    "--package=traceability",
     "--features=probes/peers",
     "--bins",
     "--example=router",
@@ -57,7 +58,7 @@ mod tests {
             .iter()
             .filter_map(|arg| arg.strip_prefix("--package="));
         let packages: Vec<&str> = named.collect();
-        assert_eq!(packages, ["host_check", "m0-host", "probes"]);
+        assert_eq!(packages, ["host_check", "m0-host", "probes", "traceability"]);
         for package in packages {
             let known = repository
                 .packages

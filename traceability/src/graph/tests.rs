@@ -8,7 +8,8 @@ use crate::lock::Lock;
 use crate::results::{Event, File, Outcome, Results, Sabotaged, Standing, Verdict};
 use crate::rows::Rows;
 use crate::rows::read::{Grade, Need, area};
-use crate::source::{Named, Source, Test};
+use crate::sabotage::Rules;
+use crate::source::{Named, Test};
 use crate::tree::Provenance;
 
 fn rows() -> Rows {
@@ -53,10 +54,6 @@ fn outcome(suite: &str, test: &str, verdict: Verdict) -> Outcome {
 }
 
 fn join(tests: Vec<Test>, results: Results) -> Graph {
-    let source = Source {
-        tests,
-        ..Source::default()
-    };
     let results = Results {
         files: vec![File {
             path: "r".into(),
@@ -66,7 +63,13 @@ fn join(tests: Vec<Test>, results: Results) -> Graph {
         }],
         ..results
     };
-    Graph::join(&rows(), &source, &[], &results, &Lock::default())
+    Graph::join(
+        &rows(),
+        tests,
+        &Rules::default(),
+        &results,
+        &Lock::default(),
+    )
 }
 
 fn of(outcomes: Vec<Outcome>) -> Results {

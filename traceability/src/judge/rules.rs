@@ -14,7 +14,7 @@ impl Judge<'_> {
     pub(super) fn rules(&mut self) {
         let workspace = self.workspace;
         let rows = workspace.rows.by_id();
-        for rule in &workspace.rules {
+        for rule in workspace.rules.iter() {
             if rule.rows.is_empty() {
                 let message = format!("the sabotage {} names no row", rule.id);
                 self.say(Code::SabotageWithoutRow, rule.at.clone(), message);
@@ -38,11 +38,12 @@ impl Judge<'_> {
                 };
                 let claimed = rule.checks.iter().any(|(check, _)| claims(check));
                 // A check that nothing known is named like may be a phase whose results are missing.
-                let known = rule
-                    .checks
-                    .iter()
-                    .any(|(check, _)| shown.iter().any(|shown| is_check(check, &shown.test)));
-                let open = !known
+                let known = || {
+                    let mut checks = rule.checks.iter();
+                    checks.any(|(check, _)| workspace.graph.knows(check))
+                };
+                let open = !claimed
+                    && !known()
                     && row
                         .needs
                         .value
@@ -71,9 +72,9 @@ impl Judge<'_> {
             .map(|edge| (edge.row.as_str(), graph.shown[edge.test].test.id()))
             .collect();
         for (line, number) in workspace.lock.lines.values() {
-            let kinds = workspace
+            let kinds = self
                 .rows
-                .find(&line.row)
+                .get(line.row.as_str())
                 .map(|(_, row)| &row.needs.value);
             let open =
                 kinds.is_some_and(|kinds| kinds.iter().any(|need| workspace.results.lacks(*need)));

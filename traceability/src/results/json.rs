@@ -13,6 +13,8 @@
 //!
 //! Invariant: a line that is no object of this form, where one is wanted, is a fault with its line.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -100,6 +102,7 @@ struct Started {
 /// Reads JSON lines.
 pub(super) fn lines(path: &Path, text: &str) -> Result<Held, Finding> {
     let mut held = Held::default();
+    let mut worst = Worst::default();
     for (index, line) in text.lines().enumerate() {
         if line.trim().is_empty() {
             continue;
@@ -114,7 +117,7 @@ pub(super) fn lines(path: &Path, text: &str) -> Result<Held, Finding> {
             if held.provenance == Provenance::default() {
                 held.provenance.commit.clone_from(&figure.commit);
             }
-            worst(&mut held.outcomes, figure.outcome());
+            worst.add(&mut held.outcomes, figure.outcome());
             continue;
         }
         match serde_json::from_value(value).map_err(fault)? {
@@ -162,7 +165,7 @@ pub(super) fn lines(path: &Path, text: &str) -> Result<Held, Finding> {
                     rows,
                     file: 0,
                 };
-                worst(&mut held.outcomes, outcome);
+                worst.add(&mut held.outcomes, outcome);
             }
             Line::Ran(started) => held.events.push(event(true, started)),
             Line::Declared(started) => held.events.push(event(false, started)),
@@ -173,14 +176,23 @@ pub(super) fn lines(path: &Path, text: &str) -> Result<Held, Finding> {
 }
 
 /// Of several rounds of a phase, or figures of a probe, the worst counts.
-fn worst(outcomes: &mut Vec<Outcome>, outcome: Outcome) {
-    let same = outcomes
-        .iter_mut()
-        .find(|other| other.suite.is_empty() && other.test == outcome.test);
-    match same {
-        Some(other) if outcome.verdict > other.verdict => *other = outcome,
-        Some(_) => {}
-        None => outcomes.push(outcome),
+#[derive(Default)]
+struct Worst(HashMap<String, usize>);
+
+impl Worst {
+    fn add(&mut self, outcomes: &mut Vec<Outcome>, outcome: Outcome) {
+        match self.0.entry(outcome.test.clone()) {
+            Entry::Vacant(vacant) => {
+                vacant.insert(outcomes.len());
+                outcomes.push(outcome);
+            }
+            Entry::Occupied(at) => {
+                let other = &mut outcomes[*at.get()];
+                if outcome.verdict > other.verdict {
+                    *other = outcome;
+                }
+            }
+        }
     }
 }
 

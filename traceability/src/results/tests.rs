@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use super::{Held, Now, Standing, Verdict, held, standing};
+use super::standing::standing;
+use super::{Held, Late, Now, Standing, Verdict, held};
 use crate::rows::read::Need;
 use crate::tree::Provenance;
 
@@ -165,8 +166,8 @@ fn results_count_only_for_the_tree_that_they_name() {
     let now = |tree: &str, dirty: bool| Now {
         provenance: of(Some("c1"), Some(tree), Some(dirty)),
         committed: Some("t1".into()),
-        content: Some("content".into()),
-        newest: None,
+        content: Late::new(|| Some("content".into())),
+        newest: Late::default(),
     };
     let clean = now("t1", false);
     let changed = now("t2", true);
@@ -195,8 +196,8 @@ fn results_count_only_for_the_tree_that_they_name() {
     let day = Duration::from_hours(24);
     let time = SystemTime::UNIX_EPOCH + day;
     let aged = Now {
-        newest: Some((time, "tests/a.py".into())),
-        ..clean
+        newest: Late::new(move || Some((time, "tests/a.py".into()))),
+        ..now("t1", false)
     };
     let none = Provenance::default();
     let old = standing(&none, &aged, Some(SystemTime::UNIX_EPOCH));

@@ -3,6 +3,7 @@
 //! Owns three texts; pure, and each a function of the areas (the ledger also of its past).
 //! Invariant: the ledger only grows, and keeps the order in which ids first appeared.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::read::{Area, Recorded, Row, State};
@@ -93,8 +94,9 @@ pub fn ledger(areas: &[Area], past: &[Recorded]) -> String {
     for (id, _) in past {
         let _ = writeln!(out, "{id}");
     }
+    let known: BTreeSet<&str> = past.iter().map(|(id, _)| id.as_str()).collect();
     for row in areas.iter().flat_map(|area| &area.rows) {
-        if past.iter().all(|(id, _)| *id != row.id.value) {
+        if !known.contains(row.id.value.as_str()) {
             let _ = writeln!(out, "{}", row.id.value);
         }
     }

@@ -79,14 +79,10 @@ pub fn explain(workspace: &Workspace, area: &Area, row: &Row) -> Explained {
             missed: edge.hollow_by.clone(),
         }
     });
-    let rules = workspace
-        .rules
-        .iter()
-        .filter(|rule| rule.rows.iter().any(|(row, _)| row == id))
-        .map(|rule| {
-            let checks = rule.checks.iter().map(|(check, _)| check.clone());
-            (rule.id.clone(), checks.collect())
-        });
+    let rules = workspace.rules.breaking(id).map(|rule| {
+        let checks = rule.checks.iter().map(|(check, _)| check.clone());
+        (rule.id.clone(), checks.collect())
+    });
     let parts = [
         ("reason", &row.reason),
         ("issue", &row.issue),

@@ -156,11 +156,7 @@ pub fn matrix(workspace: &Workspace) -> String {
             };
             let _ = write!(out, " {word:<9}");
         }
-        let breaks = workspace
-            .rules
-            .iter()
-            .filter(|rule| rule.rows.iter().any(|(row, _)| row == id))
-            .count();
+        let breaks = workspace.rules.breaking(id).count();
         let _ = writeln!(out, " {breaks:<10} {}", row.claim.value);
     }
     out

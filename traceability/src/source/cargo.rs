@@ -5,7 +5,7 @@
 //! no cargo: a scan of the source must not wait for one. Invariant: each root belongs to one package,
 //! the innermost that holds it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// A root file and the binary that its tests are in.
@@ -28,26 +28,25 @@ pub fn targets(root: &Path, files: &[PathBuf]) -> Vec<Target> {
         .filter(|path| path.file_name().is_some_and(|name| name == "Cargo.toml"))
         .filter_map(|path| path.parent())
         .collect();
+    let known: BTreeSet<&Path> = dirs.iter().copied().collect();
+    let mut own: BTreeMap<&Path, Vec<&Path>> = BTreeMap::new();
+    for path in files {
+        let innermost = path.ancestors().skip(1).find(|dir| known.contains(dir));
+        if let Some(dir) = innermost {
+            let inside = path.strip_prefix(dir).expect("it is an ancestor");
+            own.entry(dir).or_default().push(inside);
+        }
+    }
     for dir in &dirs {
         let text = std::fs::read_to_string(root.join(dir).join("Cargo.toml")).unwrap_or_default();
         let manifest = Manifest::parse(&text);
         let Some(package) = manifest.package else {
             continue;
         };
-        let inner = |path: &Path| {
-            dirs.iter()
-                .filter(|other| path.starts_with(other))
-                .max_by_key(|other| other.components().count())
-                == Some(dir)
-        };
-        let own: Vec<&Path> = files
-            .iter()
-            .filter_map(|path| path.strip_prefix(dir).ok().filter(|_| inner(path)))
-            .collect();
         for (kind, name, path) in manifest.explicit {
             found.insert((false, target(dir, &package, &kind, name.as_deref(), &path)));
         }
-        for path in own {
+        for path in own.remove(dir).unwrap_or_default() {
             if let Some((kind, name)) = implied(path, &package) {
                 found.insert((true, target(dir, &package, kind, Some(&name), path)));
             }

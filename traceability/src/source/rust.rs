@@ -11,6 +11,7 @@ use std::str::FromStr as _;
 
 use proc_macro2::{Delimiter, Group, Span, TokenStream, TokenTree};
 
+use super::cache::Probed;
 use super::cargo::{Target, targets};
 use super::{Named, Source, Test};
 use crate::code::Code;
@@ -19,12 +20,13 @@ use crate::rows::read::Need;
 use crate::tree::sha256;
 
 /// Searches the Rust files: all that the targets of `listed` reach and that are in `wanted`.
-pub fn read(
+pub(super) fn read(
     root: &Path,
     attribute: &str,
     listed: &[PathBuf],
     wanted: &BTreeSet<&Path>,
     source: &mut Source,
+    probed: &mut Probed,
 ) {
     let mut reached = BTreeSet::new();
     for target in targets(root, listed) {
@@ -35,6 +37,7 @@ pub fn read(
             wanted,
             source,
             reached: &mut reached,
+            probed,
         };
         let dir = target.root.parent().unwrap_or(Path::new("")).to_owned();
         walk.file(&target.root, &dir, &Context::default());
@@ -49,7 +52,8 @@ pub fn read(
             source.fault(Code::NotCompiled, At::file(path), message);
         }
     }
-    source.searched.extend(reached);
+    source.searched.extend(reached.iter().cloned());
+    probed.read.extend(reached);
 }
 
 fn names_rows(tokens: TokenStream, attribute: &str) -> bool {
@@ -143,12 +147,14 @@ struct Walk<'a> {
     wanted: &'a BTreeSet<&'a Path>,
     source: &'a mut Source,
     reached: &'a mut BTreeSet<PathBuf>,
+    probed: &'a mut Probed,
 }
 
 impl Walk<'_> {
     /// Reads one file; `dir` is where its own modules are looked for.
     fn file(&mut self, path: &Path, dir: &Path, context: &Context) {
         let Ok(text) = std::fs::read_to_string(self.root.join(path)) else {
+            self.probed.absent.insert(path.to_owned());
             return;
         };
         self.reached.insert(path.to_owned());
@@ -263,9 +269,13 @@ impl Walk<'_> {
                         (dir.join(&name).join("mod.rs"), dir.join(&name)),
                     ],
                 };
-                let found = candidates
-                    .into_iter()
-                    .find(|(file, _)| self.root.join(file).is_file());
+                let found = candidates.into_iter().find(|(file, _)| {
+                    let there = self.root.join(file).is_file();
+                    if !there {
+                        self.probed.absent.insert(file.clone());
+                    }
+                    there
+                });
                 if let Some((file, dir)) = found {
                     self.file(&file, &dir, &inner);
                 }
