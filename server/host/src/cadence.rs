@@ -54,7 +54,35 @@ impl Cadence {
 mod tests {
     use super::{Cadence, Following};
 
+    use proptest::prelude::*;
+
     const MS: u64 = 1_000_000;
+
+    proptest! {
+        #[m0_spec::row(E33, E34)]
+        #[test]
+        fn the_phase_is_kept_until_an_overrun_and_no_start_is_caught_up(
+            first in 0..u64::from(u32::MAX),
+            steps in proptest::collection::vec((0..300 * MS, 0..900 * MS), 1..60),
+        ) {
+            let mut cadence = Cadence::starting(first);
+            let mut start = first;
+            for (period, took) in steps {
+                let ended = start + took;
+                let due = start + period.max(MS);
+                let following = cadence.follow(period, ended);
+                if ended <= due {
+                    prop_assert_eq!(following, Following { start_ns: due, missed: 0 });
+                } else {
+                    // From now, with every whole period that has passed counted and none run.
+                    prop_assert_eq!(following.start_ns, ended);
+                    let counted = following.missed * period.max(MS);
+                    prop_assert!(counted <= ended - due && ended - due < counted + period.max(MS));
+                }
+                start = following.start_ns;
+            }
+        }
+    }
 
     #[m0_spec::row(E33)]
     #[test]

@@ -1,5 +1,7 @@
 //! The phases of a connection, what its head tells the host, and what it holds.
 
+mod drive;
+
 use m0_wire::{Fed, Limits, Phase, Scanner, Verdict};
 
 fn scanner() -> Scanner {
@@ -226,5 +228,43 @@ fn the_head_tells_what_the_host_must_know() {
             scanner.wants_upgrade(),
         );
         assert_eq!(&said, told, "{}", bytes.escape_ascii());
+    }
+}
+
+/// Where a connection may stand when a stranger's bytes come.
+const CONTEXTS: [&[u8]; 5] = [
+    b"",
+    b"GET / HTTP/1.1\r\n",
+    b"GET / HTTP/1.1\r\nHost: a\r\n",
+    b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n",
+    b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n",
+];
+
+#[m0_spec::row(W17)]
+#[test]
+fn every_short_sequence_of_sharp_bytes_has_a_verdict() {
+    const SHARP: [u8; 8] = *b"\r\n :;0G\xff";
+    const LENGTH: u32 = 4;
+    for before in CONTEXTS {
+        let (mut refused, mut passed) = (0, 0);
+        for number in 0..SHARP.len().pow(LENGTH) {
+            let sequence: Vec<u8> = (0..LENGTH)
+                .map(|place| SHARP[number / SHARP.len().pow(place) % SHARP.len()])
+                .collect();
+            let bytes = [before, &sequence].concat();
+            let whole = drive::feed(Limits::default(), [&bytes[..]]);
+            let split = drive::feed(Limits::default(), bytes.chunks(1));
+            assert_eq!(split, whole, "{}", bytes.escape_ascii());
+            if whole.refusal.is_some() {
+                refused += 1;
+            } else {
+                passed += 1;
+            }
+        }
+        assert!(
+            refused > 0 && passed > 0,
+            "{refused} refused, {passed} passed after {}",
+            before.escape_ascii()
+        );
     }
 }

@@ -58,6 +58,7 @@ const REQUEST_LINES: &[Bad] = &[
     bad("two blanks before the version", "3", 400, b"GET /  HTTP/1.1\r\nHost: a\r\n\r\n"),
     bad("blank after the version", "3", 400, b"GET / HTTP/1.1 \r\nHost: a\r\n\r\n"),
     bad("blank before the method", "3", 400, b" GET / HTTP/1.1\r\nHost: a\r\n\r\n"),
+    bad("no method", "3", 400, b" / HTTP/1.1\r\nHost: a\r\n\r\n"),
     bad("blank in the target", "3", 400, b"GET /a b HTTP/1.1\r\nHost: a\r\n\r\n"),
     bad("tab before the target", "3", 400, b"GET\t/ HTTP/1.1\r\nHost: a\r\n\r\n"),
     bad("tab before the version", "3", 400, b"GET /\tHTTP/1.1\r\nHost: a\r\n\r\n"),
@@ -170,6 +171,7 @@ const FIELDS: &[Bad] = &[
     bad("folded first line", "2.2", 400, b"GET / HTTP/1.1\r\n Host: a\r\n\r\n"),
     bad("line of one blank", "5.2", 400, b"GET / HTTP/1.1\r\nHost: a\r\n \r\n\r\n"),
     bad("blank before the colon", "5.1", 400, b"GET / HTTP/1.1\r\nHost : a\r\n\r\n"),
+    bad("blank before the colon of any field", "5.1", 400, b"GET / HTTP/1.1\r\nHost: a\r\nA : b\r\n\r\n"),
     bad("tab before the colon", "5.1", 400, b"GET / HTTP/1.1\r\nHost\t: a\r\n\r\n"),
     bad("blank before the colon of a length", "5.1", 400, b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length : 5\r\n\r\nhello"),
 ];

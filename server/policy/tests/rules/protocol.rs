@@ -29,6 +29,26 @@ fn an_outcome_that_no_fork_has_is_told() {
 
 #[row(D42)]
 #[test]
+fn an_empty_slot_has_no_fork_in_flight_before_its_time() {
+    let mut desk = Desk::new(config(1));
+    let refused = Err(Unlawful::NoForkInFlight { slot: 0 });
+    let forked = |desk: &Desk| {
+        desk.state.lawful(Event::Forked {
+            slot: 0,
+            pid: 200,
+            now_ms: desk.now_ms,
+        })
+    };
+    assert_eq!(forked(&desk), refused, "before the start");
+    desk.start();
+    assert_eq!(forked(&desk), Ok(()));
+    desk.fork_fails(0);
+    assert!(desk.is_vacant(0));
+    assert_eq!(forked(&desk), refused, "while it waits for its respawn");
+}
+
+#[row(D42)]
+#[test]
 fn a_pid_that_no_child_has_is_told() {
     let mut desk = Desk::started(config(2));
     desk.fork(0, 100);

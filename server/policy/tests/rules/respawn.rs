@@ -71,6 +71,23 @@ fn the_delay_stays_at_its_maximum_however_often_it_doubles() {
     assert_eq!(last, Some(3));
 }
 
+#[row(D14)]
+#[test]
+fn a_slot_is_filled_once_however_often_it_is_looked_at() {
+    let mut desk = Desk::serving(config(2));
+    assert_eq!(forks(&desk.dies(101, SIGSEGV)), [1]);
+    for _ in 0..3 {
+        let looks = forks(&desk.pass(60_000).tick());
+        assert_eq!(looks, [0_usize; 0], "the fork in flight is the only one");
+    }
+    desk.fork(1, 201);
+    assert_eq!(forks(&desk.ready(201)), [0_usize; 0]);
+    assert_eq!(forks(&desk.pass(60_000).tick()), [0_usize; 0]);
+    let again = desk.dies(101, SIGSEGV);
+    assert_eq!(forks(&again), [0_usize; 0], "the dead one holds no slot");
+    assert_eq!(desk.state.live().collect::<Vec<_>>(), [(0, 100), (1, 201)]);
+}
+
 #[row(D3)]
 #[test]
 fn a_healthy_run_starts_again_from_a_respawn_at_once() {
