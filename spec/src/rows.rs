@@ -703,6 +703,15 @@ pub const H45: Row = Row { id: "H45", title: "Phases are chosen by name or patte
 /// Clients of a load come at their pace whatever became of the earlier ones.
 pub const H46: Row = Row { id: "H46", title: "Clients of a load come at their pace whatever became of the earlier ones." };
 
+/// A mutant that no test notices is a finding unless it is listed with a reason, and a listed one that is noticed or gone is a finding.
+pub const H47: Row = Row { id: "H47", title: "A mutant that no test notices is a finding unless it is listed with a reason, and a listed one that is noticed or gone is a finding." };
+
+/// sabotage-host leaves the evidence of its own run for trace, and with --quick runs the rules that the change touches, a change being what left the upstream or else the last commit.
+pub const H48: Row = Row { id: "H48", title: "sabotage-host leaves the evidence of its own run for trace, and with --quick runs the rules that the change touches, a change being what left the upstream or else the last commit." };
+
+/// verify makes all evidence anew before it judges, goes on after a failed step, and ends with one screen of rows by grade, what falls short and where the report lies.
+pub const H49: Row = Row { id: "H49", title: "verify makes all evidence anew before it judges, goes on after a failed step, and ends with one screen of rows by grade, what falls short and where the report lies." };
+
 /// No field of an event can end it early or forge another: CR, LF, CRLF, NUL and U+2028 are encoded or refused.
 pub const S1: Row = Row { id: "S1", title: "No field of an event can end it early or forge another: CR, LF, CRLF, NUL and U+2028 are encoded or refused." };
 
@@ -1301,6 +1310,9 @@ pub const ALL: &[Row] = &[
     H44,
     H45,
     H46,
+    H47,
+    H48,
+    H49,
     S1,
     S2,
     S3,

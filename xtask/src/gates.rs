@@ -1,11 +1,11 @@
 //! `cargo xtask ci`: the gates, as a list.
 //!
-//! Owns: which command lines a change must pass, their order, and the closing lines. Refuses to know
-//! what is behind a command. Invariant: every gate of the list is in the closing lines, as passed,
-//! as failed or as one that did not run, and one that did not run is never counted as passed.
+//! Owns: which command lines a change must pass, their order, how one is run, and the closing lines.
+//! Refuses to know what is behind a command. Invariant: every gate of the list is in the closing lines, as
+//! passed, as failed or as one that did not run, and one that did not run is never counted as passed.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -15,51 +15,48 @@ use crate::repository::Repository;
 use crate::screen;
 
 /// One gate: a name and a command line. `xtask` stands for this program.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Gate {
     pub(crate) name: &'static str,
-    pub(crate) command: &'static [&'static str],
+    pub(crate) command: Vec<String>,
     /// Set for a gate that is a job of its own, because it needs a tool that is slow to build.
     pub(crate) apart: bool,
+    /// The exit code by which the command says that the change gave it nothing to do, and why.
+    pub(crate) nothing: Option<(i32, &'static str)>,
 }
 
-const fn gate(name: &'static str, command: &'static [&'static str]) -> Gate {
+/// A gate of every run, by the words of its command line.
+pub(crate) fn gate(name: &'static str, command: &str) -> Gate {
     Gate {
         name,
-        command,
+        command: command.split_whitespace().map(str::to_owned).collect(),
         apart: false,
+        nothing: None,
     }
 }
 
-/// The gates, cheapest first.
-pub(crate) const GATES: [Gate; 7] = [
-    gate("fmt", &["cargo", "fmt", "--all", "--check"]),
-    gate("spec", &["xtask", "spec", "--check"]),
-    gate("tidy", &["xtask", "tidy"]),
-    gate(
-        "clippy",
-        &[
-            "cargo",
+/// The gates, cheapest first; what `test`, `smoke-host` and `sabotage-host` leave behind, `trace` judges.
+pub(crate) fn gates() -> Vec<Gate> {
+    vec![
+        gate("fmt", "cargo fmt --all --check"),
+        gate("spec", "xtask spec --check"),
+        gate("tidy", "xtask tidy"),
+        gate(
             "clippy",
-            "--workspace",
-            "--all-targets",
-            "--",
-            "-D",
-            "warnings",
-        ],
-    ),
-    gate("test", &["xtask", "test"]),
-    gate("smoke-host", &["xtask", "smoke-host"]),
-    Gate {
-        name: "deny",
-        command: &["xtask", "deny"],
-        apart: true,
-    },
-];
+            "cargo clippy --workspace --all-targets -- -D warnings",
+        ),
+        gate("test", "xtask test"),
+        gate("smoke-host", "xtask smoke-host"),
+        Gate {
+            apart: true,
+            ..gate("deny", "xtask deny")
+        },
+    ]
+}
 
 /// What came of a gate.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Outcome {
+pub(crate) enum Outcome {
     Passed(Duration),
     Failed(Duration),
     DidNotRun(&'static str),
@@ -81,8 +78,9 @@ impl fmt::Display for Outcome {
 
 /// Runs the gates that are named, or all that are no job of their own.
 pub(crate) fn run(repository: &Repository, only: &[String]) -> Result<()> {
+    let gates = gates();
     for name in only {
-        let names: Vec<&str> = GATES.iter().map(|gate| gate.name).collect();
+        let names: Vec<&str> = gates.iter().map(|gate| gate.name).collect();
         let near = crate::finding::nearest(name, names.iter().copied());
         let hint = near
             .map(|near| format!(", did you mean {near}?"))
@@ -95,14 +93,14 @@ pub(crate) fn run(repository: &Repository, only: &[String]) -> Result<()> {
     }
     // Asked once: a gate may rebuild this program, and its path stays.
     let own = std::env::current_exe().context("cannot tell where this program is")?;
-    let outcomes = run_all(&GATES, repository, &own, only)?;
-    close(&GATES, &outcomes)
+    let outcomes = run_all(&gates, repository, &own, only)?;
+    close(&gates, &outcomes)
 }
 
 fn run_all(
     gates: &[Gate],
     repository: &Repository,
-    own: &PathBuf,
+    own: &Path,
     only: &[String],
 ) -> Result<Vec<Outcome>> {
     let mut outcomes = Vec::new();
@@ -116,41 +114,72 @@ fn run_all(
             outcomes.push(Outcome::DidNotRun("not asked for"));
             continue;
         }
-        screen::title(&format!("{}: {}", gate.name, gate.command.join(" ")));
-        let (program, args) = gate
-            .command
-            .split_first()
-            .context("a gate names a command")?;
-        let mut command = match *program {
-            "cargo" => repository.cargo(),
-            "xtask" => Command::new(own),
-            other => Command::new(other),
-        };
-        let began = Instant::now();
-        let status = command.args(args).current_dir(&repository.root).status();
-        let status = status.with_context(|| format!("cannot run {}", gate.command.join(" ")))?;
-        let time = began.elapsed();
-        outcomes.push(if status.success() {
-            Outcome::Passed(time)
-        } else {
-            Outcome::Failed(time)
-        });
+        let title = format!("{}: {}", gate.name, gate.command.join(" "));
+        screen::title(&title);
+        outcomes.push(run_one(gate, repository, own)?);
     }
     Ok(outcomes)
 }
 
+/// Runs a gate, its output on ours.
+pub(crate) fn run_one(gate: &Gate, repository: &Repository, own: &Path) -> Result<Outcome> {
+    let began = Instant::now();
+    let status = command(gate, repository, own)?.status();
+    let status = status.with_context(|| format!("cannot run {}", gate.command.join(" ")))?;
+    Ok(gate.outcome(status.code(), began.elapsed()))
+}
+
+impl Gate {
+    /// What an exit code means; none is a death by a signal.
+    pub(crate) fn outcome(&self, code: Option<i32>, time: Duration) -> Outcome {
+        match (code, self.nothing) {
+            (Some(0), _) => Outcome::Passed(time),
+            (Some(code), Some((nothing, why))) if code == nothing => Outcome::DidNotRun(why),
+            _ => Outcome::Failed(time),
+        }
+    }
+}
+
+/// The command line of a gate, to be started at the root.
+pub(crate) fn command(gate: &Gate, repository: &Repository, own: &Path) -> Result<Command> {
+    let (program, args) = gate
+        .command
+        .split_first()
+        .context("a gate names a command")?;
+    let mut command = match program.as_str() {
+        "cargo" => repository.cargo(),
+        "xtask" => Command::new(own),
+        other => Command::new(other),
+    };
+    command.args(args).current_dir(&repository.root);
+    Ok(command)
+}
+
 /// Prints the closing lines; an error unless something ran and nothing failed.
-fn close(gates: &[Gate], outcomes: &[Outcome]) -> Result<()> {
+pub(crate) fn close(gates: &[Gate], outcomes: &[Outcome]) -> Result<()> {
     screen::title("gates");
     for (gate, outcome) in gates.iter().zip(outcomes) {
-        anstream::println!("{:<11} {outcome}", gate.name);
+        anstream::println!("{:<13} {outcome}", gate.name);
     }
+    let [passed, failed, not_run] = counted(outcomes);
+    println!("gates: {passed} passed, {failed} failed, {not_run} did not run");
+    verdict(outcomes)
+}
+
+/// How many passed, failed and did not run.
+fn counted(outcomes: &[Outcome]) -> [usize; 3] {
     let count =
         |wanted: fn(&Outcome) -> bool| outcomes.iter().filter(|outcome| wanted(outcome)).count();
-    let passed = count(|outcome| matches!(outcome, Outcome::Passed(_)));
-    let failed = count(|outcome| matches!(outcome, Outcome::Failed(_)));
-    let not_run = count(|outcome| matches!(outcome, Outcome::DidNotRun(_)));
-    println!("gates: {passed} passed, {failed} failed, {not_run} did not run");
+    [
+        count(|outcome| matches!(outcome, Outcome::Passed(_))),
+        count(|outcome| matches!(outcome, Outcome::Failed(_))),
+        count(|outcome| matches!(outcome, Outcome::DidNotRun(_))),
+    ]
+}
+
+/// An error unless something passed and nothing failed.
+pub(crate) fn verdict(outcomes: &[Outcome]) -> Result<()> {
+    let [passed, failed, _] = counted(outcomes);
     if failed > 0 {
         bail!("{failed} gate(s) failed");
     }
@@ -160,23 +189,23 @@ fn close(gates: &[Gate], outcomes: &[Outcome]) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
+    use std::path::Path;
 
-    use super::{GATES, Gate, Outcome, close, gate, run, run_all};
+    use super::{Gate, Outcome, close, gate, gates, run, run_all};
     use crate::repository::Repository;
 
     fn outcomes(gates: &[Gate], only: &[String]) -> Vec<Outcome> {
         let repository = Repository::own().expect("this is a workspace");
-        run_all(gates, &repository, &PathBuf::from("true"), only).expect("the commands exist")
+        run_all(gates, &repository, Path::new("true"), only).expect("the commands exist")
     }
 
     #[m0_spec::row(H18)]
     #[test]
     fn a_red_gate_hides_no_later_one_and_makes_the_run_red() {
         let gates = [
-            gate("first", &["false"]),
-            gate("second", &["true"]),
-            gate("third", &["xtask", "x"]),
+            gate("first", "false"),
+            gate("second", "true"),
+            gate("third", "xtask x"),
         ];
         let got = outcomes(&gates, &[]);
         assert!(
@@ -196,9 +225,9 @@ mod tests {
     fn a_gate_that_did_not_run_is_no_pass() {
         let apart = Gate {
             apart: true,
-            ..gate("apart", &["true"])
+            ..gate("apart", "true")
         };
-        let gates = [gate("near", &["true"]), apart];
+        let gates = [gate("near", "true"), apart];
         let got = outcomes(&gates, &[]);
         assert!(
             matches!(got[..], [Outcome::Passed(_), Outcome::DidNotRun(_)]),
@@ -216,6 +245,24 @@ mod tests {
 
     #[m0_spec::row(H16)]
     #[test]
+    fn a_gate_that_finds_nothing_to_do_is_no_pass_and_any_other_code_is_a_failure() {
+        let with = |code: i32| {
+            let gate = Gate {
+                command: ["sh", "-c", &format!("exit {code}")]
+                    .map(str::to_owned)
+                    .to_vec(),
+                nothing: Some((7, "no rule is touched")),
+                ..gate("quick", "")
+            };
+            outcomes(&[gate], &[])[0]
+        };
+        assert_eq!(with(7), Outcome::DidNotRun("no rule is touched"));
+        assert!(matches!(with(0), Outcome::Passed(_)));
+        assert!(matches!(with(8), Outcome::Failed(_)));
+    }
+
+    #[m0_spec::row(H16)]
+    #[test]
     fn a_gate_that_does_not_exist_is_told_with_the_nearest() {
         let repository = Repository::own().expect("this is a workspace");
         let error = run(&repository, &["clipy".into()]).expect_err("it does not exist");
@@ -224,7 +271,7 @@ mod tests {
             "{error}"
         );
         assert!(
-            GATES
+            gates()
                 .iter()
                 .filter(|gate| gate.apart)
                 .all(|gate| gate.name == "deny")

@@ -4,6 +4,7 @@
 //! Invariant: exit 0 when what was asked for is green, 1 when it is not, 2 for a wrong command line.
 
 mod gates;
+mod mutants;
 mod probe;
 mod repository;
 mod sabotage;
@@ -14,6 +15,7 @@ mod spec;
 mod test;
 mod tidy;
 mod trace;
+mod verify;
 
 use std::process::ExitCode;
 
@@ -78,6 +80,10 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
+    /// Sweep policy, wire, page, framelog and streams for changes that no test notices (needs cargo-mutants).
+    Mutants(mutants::Options),
+    /// Make all evidence and judge it: test, smoke-host, sabotage-host, trace, report.
+    Verify(verify::Options),
     /// Check advisories, licences and versions of the dependencies (needs cargo-deny).
     Deny,
     /// Install the tools that are slow to build: cargo-nextest, cargo-deny, cargo-mutants.
@@ -118,6 +124,8 @@ fn dispatch(command: Command) -> Result<()> {
         Command::Tidy => tidy::run(&repository),
         Command::Spec { check } => spec::run(&repository.root, check),
         Command::Trace { args } => trace::run(&repository, &args),
+        Command::Mutants(options) => mutants::run(&repository, &options),
+        Command::Verify(options) => verify::run(&repository, &options),
         Command::Deny => setup::deny(&repository),
         Command::Setup { dry_run } => setup::run(&repository, dry_run),
         Command::Completions { .. } => Ok(()),
