@@ -5,6 +5,9 @@
 
 mod author;
 mod look;
+mod manual;
+mod outputs;
+mod retell;
 mod start;
 
 pub(crate) use start::gate_for;
@@ -14,12 +17,27 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use clap::{CommandFactory as _, Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
-use crate::report;
+use crate::report::told::Told;
 use crate::run::jail;
-use crate::session::{Options, Session, Summary, Unreadable};
+use crate::session::{Options, Session, Unreadable};
 use crate::verdict::Exit;
+
+const EXIT_CODES: &str = "\
+Exit codes, most serious first:
+  2  the command line is wrong, or a file cannot be read
+  4  a gate is not green on the clean tree, so there is no verdict
+  3  a rule is BROKEN: it proves nothing
+  1  a rule was MISSED, or caught elsewhere
+  6  a ledger is out of date: a known gap is closed, a pin drifted, evidence is stale
+  5  INFRA, TIMEOUT or FLAKY: nothing can be concluded
+  8  incomplete: rules or shards without a verdict
+  7  nothing ran
+  0  all is as declared
+ 70  a defect of this program
+
+Start: sabotage init, then sabotage run; sabotage COMMAND --help shows an example.";
 
 /// Breaks one promise at a time in a copy of your repository, and says which gate noticed.
 ///
@@ -29,7 +47,7 @@ use crate::verdict::Exit;
     name = "sabotage",
     version,
     about,
-    after_help = "Exit codes: 0 as declared · 1 missed or caught elsewhere · 2 usage · 3 a rule is BROKEN · 4 the gate is not green on the clean tree · 5 inconclusive · 6 a known gap is closed · 7 nothing ran · 8 incomplete · 70 internal"
+    after_help = EXIT_CODES
 )]
 struct Cli {
     /// A directory of the repository; the default is the present one.
@@ -51,9 +69,9 @@ enum Command {
         #[arg(long)]
         from_diff: bool,
     },
-    /// Check rules and gates without a build.
+    /// Check rules, gates and pins without a build; 6 when a rule's surroundings have changed.
     Lint,
-    /// List rules.
+    /// List rules with their rows and the checks that should notice.
     List {
         /// Names, patterns, `tag:`, `row:`, `gate:`.
         selectors: Vec<String>,
@@ -85,20 +103,33 @@ enum Command {
     Doctor,
     /// Say which part of a commit or branch is held by its tests.
     Prove(ProveOptions),
-    /// Print evidence.json of the last run.
-    Evidence,
-    /// Print the JSON Schema of rules or gates, for editors.
+    /// Tell the last run again, in any form, without running anything.
+    Report(retell::ReportOptions),
+    /// Put the shards of one run together, with the exit code of the whole.
+    Merge(retell::MergeOptions),
+    /// Print evidence.json of the last run; `verify` says whether it is still true of the tree.
+    Evidence {
+        #[command(subcommand)]
+        what: Option<retell::Evidence>,
+    },
+    /// Print the JSON Schema of a file that you write or that a run writes.
     Schema {
-        /// `rules` or `gates`.
-        #[arg(value_parser = ["rules", "gates"])]
+        /// Which file.
+        #[arg(value_parser = author::SCHEMAS.map(|(name, _)| name))]
         which: String,
     },
     /// Remove everything kept for this repository in the cache.
     Clean,
-    /// Print completions for a shell.
+    /// Print completions of these commands for a shell.
     Completions {
         /// The shell.
         shell: clap_complete::Shell,
+    },
+    /// Print the man page, or write one for each command.
+    Man {
+        /// Write sabotage.1, sabotage-run.1 and so on here.
+        #[arg(long)]
+        dir: Option<PathBuf>,
     },
 }
 
@@ -136,18 +167,11 @@ struct RunOptions {
     /// Gates at once; the default follows from what the clean runs cost.
     #[arg(short, long, default_value_t = 0, value_name = "N")]
     jobs: usize,
-    /// Write the results as JSON.
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
-    /// Write JUnit XML.
-    #[arg(long, value_name = "FILE")]
-    junit: Option<PathBuf>,
-    /// Write Markdown.
-    #[arg(long, value_name = "FILE")]
-    md: Option<PathBuf>,
     /// Show the closing line only.
     #[arg(short, long)]
     quiet: bool,
+    #[command(flatten)]
+    outputs: outputs::Outputs,
 }
 
 #[derive(Debug, clap::Args)]
@@ -192,7 +216,10 @@ pub fn main() -> ExitCode {
     if words.get(1).is_some_and(|word| word == "sabotage") {
         words.remove(1);
     }
-    let cli = match Cli::try_parse_from(words) {
+    let parsed = words_of_us()
+        .try_get_matches_from(words)
+        .and_then(|matches| Cli::from_arg_matches(&matches));
+    let cli = match parsed {
         Ok(cli) => cli,
         Err(error) => {
             let usage = error.use_stderr();
@@ -210,6 +237,11 @@ pub fn main() -> ExitCode {
     }
 }
 
+/// The command line with an example for each command.
+fn words_of_us() -> clap::Command {
+    manual::with_examples(Cli::command())
+}
+
 fn dispatch(cli: Cli) -> Result<Exit> {
     let here = match cli.directory {
         Some(dir) => dir,
@@ -218,10 +250,14 @@ fn dispatch(cli: Cli) -> Result<Exit> {
     if let Command::Completions { shell } = cli.command {
         clap_complete::generate(
             shell,
-            &mut Cli::command(),
+            &mut words_of_us(),
             "sabotage",
             &mut std::io::stdout(),
         );
+        return Ok(Exit::Declared);
+    }
+    if let Command::Man { dir } = &cli.command {
+        manual::man(words_of_us(), dir.as_deref())?;
         return Ok(Exit::Declared);
     }
     if let Command::Schema { which } = &cli.command {
@@ -247,9 +283,16 @@ fn dispatch(cli: Cli) -> Result<Exit> {
             };
             crate::prove::run(&root, &what, &options.gate)
         }
-        Command::Evidence => look::evidence(&root),
+        Command::Report(options) => retell::report(&root, &options),
+        Command::Merge(options) => retell::merged(&root, &options),
+        Command::Evidence { what: None } => retell::evidence(&root),
+        Command::Evidence {
+            what: Some(retell::Evidence::Verify { file }),
+        } => retell::verify(&root, file.as_deref()),
         Command::Clean => start::clean(&root),
-        Command::Schema { .. } | Command::Completions { .. } => Ok(Exit::Declared),
+        Command::Schema { .. } | Command::Completions { .. } | Command::Man { .. } => {
+            Ok(Exit::Declared)
+        }
     }
 }
 
@@ -273,24 +316,11 @@ fn run(root: &Path, asked: &RunOptions) -> Result<Exit> {
         Err(Unreadable(findings)) => return Ok(complain(&findings)),
     };
     let summary = session.run()?;
-    outputs(&summary, asked)?;
-    anstream::println!("{}", report::terminal::closing(&summary));
-    if !asked.quiet && summary.exit != Exit::Declared {
+    let exit = asked.outputs.give(&Told::of(&summary), root)?;
+    if !asked.quiet && !asked.outputs.prints() && summary.exit != Exit::Declared {
         anstream::println!("details: {}", summary.dir.display());
     }
-    Ok(summary.exit)
-}
-
-fn outputs(summary: &Summary, asked: &RunOptions) -> Result<()> {
-    let write = |path: &Option<PathBuf>, text: &dyn Fn() -> Result<String>| -> Result<()> {
-        let Some(path) = path else { return Ok(()) };
-        std::fs::write(path, text()?).with_context(|| format!("cannot write {}", path.display()))
-    };
-    write(&asked.json, &|| {
-        Ok(serde_json::to_string_pretty(&report::json::results(summary))? + "\n")
-    })?;
-    write(&asked.junit, &|| Ok(report::junit::report(summary)))?;
-    write(&asked.md, &|| Ok(report::markdown::report(summary)))
+    Ok(exit)
 }
 
 /// Prints findings; the exit code of files that cannot be understood.

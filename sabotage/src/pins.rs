@@ -8,6 +8,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
+use crate::finding::At;
 use crate::schema::rule::Rule;
 use crate::source::edit::is_rust;
 use crate::source::item::{Named, find};
@@ -77,9 +78,36 @@ pub fn drifted<'a>(pins: &Pins, rules: impl Iterator<Item = &'a Rule>, tree: &Pa
         let id = &rule.id.value;
         let pin = pins.get(id)?;
         let now = of(rule, tree)?;
-        (now != *pin).then(|| format!("DRIFTED {id}: what surrounds its edits has changed; look, then sabotage accept {id}"))
+        let at = At::location(&rule.file, &rule.id.referenced);
+        (now != *pin).then(|| {
+            format!("DRIFTED {id} ({at}): what surrounds its edits has changed; look whether it still breaks its promise (sabotage show {id}), then sabotage accept {id}")
+        })
     };
     rules.filter_map(drift).collect()
+}
+
+/// Rules that nobody has accepted, in a repository that pins its rules.
+pub fn unpinned<'a>(
+    pins: &Pins,
+    rules: impl Iterator<Item = &'a Rule>,
+    tree: &Path,
+) -> Vec<String> {
+    let missing = |rule: &Rule| {
+        let id = &rule.id.value;
+        let at = At::location(&rule.file, &rule.id.referenced);
+        (!pins.is_empty() && !pins.contains_key(id) && of(rule, tree).is_some())
+            .then(|| format!("UNPINNED {id} ({at}): {LOCK} does not know it; sabotage accept {id}"))
+    };
+    rules.filter_map(missing).collect()
+}
+
+/// Pins of rules that are gone.
+pub fn left_over(pins: &Pins, rules: &[Rule]) -> Vec<String> {
+    let gone = |id: &&String| !rules.iter().any(|rule| rule.id.value == **id);
+    let say = |id: &String| {
+        format!("LEFT OVER {id}: {LOCK} pins it, and no rule has that id; sabotage accept")
+    };
+    pins.keys().filter(gone).map(say).collect()
 }
 
 /// Pins rules as they are now, and forgets rules that are gone.
@@ -93,10 +121,7 @@ pub fn accept(root: &Path, rules: &[&Rule], all: &[Rule]) -> Result<usize> {
     }
     let mut lines = String::new();
     for (rule, pin) in &pins {
-        lines.extend([
-            rule, " ", pin, "
-",
-        ]);
+        lines.extend([rule, " ", pin, "\n"]);
     }
     std::fs::write(root.join(LOCK), format!("{HEADER}{lines}"))
         .with_context(|| format!("cannot write {LOCK}"))?;

@@ -21,11 +21,13 @@ use crate::finding::Finding;
 use crate::log::Log;
 use crate::pins;
 use crate::report;
+use crate::report::told::Told;
 use crate::run::gate::Place;
 use crate::schema::rule::Rule;
 use crate::schema::{Declared, check, read};
 use crate::slot::{Slot, home};
 use crate::source::edit::{self, Broken, Changed};
+use crate::source::patch::Patch;
 use crate::tree::Tree;
 use crate::verdict::{Exit, Record, Verdict, exit_of};
 
@@ -116,6 +118,10 @@ pub struct Summary {
     pub per_rule: BTreeMap<String, f64>,
     /// What needs an eye beside the verdicts.
     pub notes: Vec<String>,
+    /// Rules selected before they were divided into shards.
+    pub selected: usize,
+    /// The part that this run is of so many.
+    pub shard: Option<(usize, usize)>,
 }
 
 /// A rule that can be applied.
@@ -137,10 +143,7 @@ impl Session {
             return Ok(Err(Unreadable(findings)));
         }
         let home = home(root)?;
-        let stamp = jiff::Timestamp::now().to_string().replace([':', '.'], "-");
-        let dir = home
-            .join("runs")
-            .join(format!("{stamp}-{}", std::process::id()));
+        let dir = run_dir(&home);
         std::fs::create_dir_all(&dir).with_context(|| format!("cannot make {}", dir.display()))?;
         let log = Log::create(&dir.join("events.jsonl"), options.quiet)?;
         let tree = Tree::read(root)?;
@@ -157,7 +160,7 @@ impl Session {
 
     /// The whole run.
     pub fn run(&self) -> Result<Summary> {
-        let chosen = select::choose(&self.declared, &self.options, &self.tree)?;
+        let (chosen, selected) = select::choose(&self.declared, &self.options, &self.tree)?;
         self.log.fact(
             "run_start",
             json!({
@@ -218,12 +221,18 @@ impl Session {
         if after.hash != self.tree.hash {
             self.log.note("the working tree changed while the rules ran; the verdicts are of the tree as it was");
         }
-        self.close(&chosen, &records, bad, per_rule)
+        for rule in &chosen {
+            if let Some(record) = records.get_mut(&rule.id.value) {
+                record.patches = patches(&self.declared, rule, &slot.tree);
+            }
+        }
+        self.close(&chosen, selected, &records, bad, per_rule)
     }
 
     fn close(
         &self,
         chosen: &[&Rule],
+        selected: usize,
         records: &BTreeMap<String, Record>,
         bad: Vec<baseline::Bad>,
         per_rule: BTreeMap<String, f64>,
@@ -252,8 +261,10 @@ impl Session {
             wall: self.started.elapsed(),
             per_rule,
             notes: self.log.notes(),
+            selected,
+            shard: self.options.shard,
         };
-        report::json::write(&summary)?;
+        report::json::write(&Told::of(&summary), &summary.dir)?;
         self.log.fact(
             "run_end",
             json!({ "exit": exit.code(), "seconds": summary.wall.as_secs_f64() }),
@@ -319,4 +330,21 @@ pub(crate) fn lint<'a>(
             Err(Record::new(rule, verdict).because(broken.finding().to_string()))
         }
     }
+}
+
+/// A directory for a run, below the repository's cache: they sort by time.
+pub(crate) fn run_dir(home: &Path) -> PathBuf {
+    let stamp = jiff::Timestamp::now().to_string().replace([':', '.'], "-");
+    home.join("runs")
+        .join(format!("{stamp}-{}", std::process::id()))
+}
+
+/// What a rule changes, where it applies to the files under `tree`.
+fn patches(declared: &Declared, rule: &Rule, tree: &Path) -> Vec<Patch> {
+    let files =
+        lint(declared, rule, None, tree).map_or_else(|_| BTreeMap::new(), |applied| applied.files);
+    files
+        .iter()
+        .flat_map(|(path, changed)| Patch::of(path, changed))
+        .collect()
 }

@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::finding::At;
+use crate::source::patch::Patch;
 
 /// What became of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -91,8 +92,9 @@ impl Verdict {
     }
 }
 
-/// Exit codes, most serious first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// Exit codes, most serious first; a number in JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(into = "u8", try_from = "u8")]
 pub enum Exit {
     /// A defect of this program.
     Internal,
@@ -118,7 +120,37 @@ pub enum Exit {
     Declared,
 }
 
+impl From<Exit> for u8 {
+    fn from(exit: Exit) -> Self {
+        exit.code()
+    }
+}
+
+impl TryFrom<u8> for Exit {
+    type Error = String;
+
+    fn try_from(code: u8) -> Result<Self, String> {
+        let found = Self::ALL.iter().find(|exit| exit.code() == code);
+        found.copied().ok_or_else(|| format!("no exit code {code}"))
+    }
+}
+
 impl Exit {
+    /// All of them, most serious first.
+    pub const ALL: [Self; 11] = [
+        Self::Internal,
+        Self::Interrupted,
+        Self::Usage,
+        Self::Gate,
+        Self::Rule,
+        Self::Tests,
+        Self::Ledger,
+        Self::Inconclusive,
+        Self::Incomplete,
+        Self::Nothing,
+        Self::Declared,
+    ];
+
     /// The number.
     pub fn code(self) -> u8 {
         match self {
@@ -185,6 +217,9 @@ pub struct Record {
     /// Time spent on it, in seconds.
     #[serde(default)]
     pub seconds: f64,
+    /// What it changes; empty where it does not apply, or changes no file.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub patches: Vec<Patch>,
 }
 
 impl Record {
@@ -202,6 +237,7 @@ impl Record {
             message: None,
             built: String::new(),
             seconds: 0.0,
+            patches: Vec::new(),
         }
     }
 

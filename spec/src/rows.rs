@@ -88,6 +88,33 @@ pub const B27: Row = Row { id: "B27", title: "A control that must pass and fails
 /// A rule whose surroundings changed in more than white space and comments since it was accepted is told as DRIFTED.
 pub const B28: Row = Row { id: "B28", title: "A rule whose surroundings changed in more than white space and comments since it was accepted is told as DRIFTED." };
 
+/// A run is told in JSON, JUnit, Markdown, SARIF, HTML and mutation-testing-elements from one results.json, by run and by report alike.
+pub const B29: Row = Row { id: "B29", title: "A run is told in JSON, JUnit, Markdown, SARIF, HTML and mutation-testing-elements from one results.json, by run and by report alike." };
+
+/// GitHub annotations are at most nine of a kind, worst first, and one more that counts the rest of that kind in the summary.
+pub const B30: Row = Row { id: "B30", title: "GitHub annotations are at most nine of a kind, worst first, and one more that counts the rest of that kind in the summary." };
+
+/// Neither --fail-on nor --exit-zero makes a success of a run that measured nothing or whose gate is red.
+pub const B31: Row = Row { id: "B31", title: "Neither --fail-on nor --exit-zero makes a success of a run that measured nothing or whose gate is red." };
+
+/// Merged shards have the exit code of the whole; a missing shard is named with exit 8, and a doubled one or one of another tree is refused with exit 2.
+pub const B32: Row = Row { id: "B32", title: "Merged shards have the exit code of the whole; a missing shard is named with exit 8, and a doubled one or one of another tree is refused with exit 2." };
+
+/// evidence verify says of evidence whether it is VALID, STALE or INCOMPLETE for the tree as it is, with exit 0, 6 or 8.
+pub const B33: Row = Row { id: "B33", title: "evidence verify says of evidence whether it is VALID, STALE or INCOMPLETE for the tree as it is, with exit 0, 6 or 8." };
+
+/// The HTML report is one file that loads nothing, and no text of a rule or a message becomes markup in it.
+pub const B34: Row = Row { id: "B34", title: "The HTML report is one file that loads nothing, and no text of a rule or a message becomes markup in it." };
+
+/// Every JSON file that a run writes is valid under the schema that sabotage schema prints.
+pub const B35: Row = Row { id: "B35", title: "Every JSON file that a run writes is valid under the schema that sabotage schema prints." };
+
+/// Every command is told by one sentence and an example in --help and in its man page, and the completions know it.
+pub const B36: Row = Row { id: "B36", title: "Every command is told by one sentence and an example in --help and in its man page, and the completions know it." };
+
+/// sabotage lint exits 6 for a rule that is DRIFTED or UNPINNED and for a pin of no rule, and names the command that settles it.
+pub const B37: Row = Row { id: "B37", title: "sabotage lint exits 6 for a rule that is DRIFTED or UNPINNED and for a pin of no rule, and names the command that settles it." };
+
 /// A slot that crashes while serving is respawned at once the first time.
 pub const D1: Row = Row { id: "D1", title: "A slot that crashes while serving is respawned at once the first time." };
 
@@ -712,6 +739,9 @@ pub const H48: Row = Row { id: "H48", title: "sabotage-host leaves the evidence 
 /// verify makes all evidence anew before it judges, goes on after a failed step, and ends with one screen of rows by grade, what falls short and where the report lies.
 pub const H49: Row = Row { id: "H49", title: "verify makes all evidence anew before it judges, goes on after a failed step, and ends with one screen of rows by grade, what falls short and where the report lies." };
 
+/// The gate lint asks of every sabotage rule whether it still applies and its surroundings were accepted, builds no rule, and runs before what is slow.
+pub const H50: Row = Row { id: "H50", title: "The gate lint asks of every sabotage rule whether it still applies and its surroundings were accepted, builds no rule, and runs before what is slow." };
+
 /// No field of an event can end it early or forge another: CR, LF, CRLF, NUL and U+2028 are encoded or refused.
 pub const S1: Row = Row { id: "S1", title: "No field of an event can end it early or forge another: CR, LF, CRLF, NUL and U+2028 are encoded or refused." };
 
@@ -1105,6 +1135,15 @@ pub const ALL: &[Row] = &[
     B26,
     B27,
     B28,
+    B29,
+    B30,
+    B31,
+    B32,
+    B33,
+    B34,
+    B35,
+    B36,
+    B37,
     D1,
     D2,
     D3,
@@ -1313,6 +1352,7 @@ pub const ALL: &[Row] = &[
     H47,
     H48,
     H49,
+    H50,
     S1,
     S2,
     S3,

@@ -41,6 +41,7 @@ pub(crate) fn gates() -> Vec<Gate> {
         gate("fmt", "cargo fmt --all --check"),
         gate("spec", "xtask spec --check"),
         gate("tidy", "xtask tidy"),
+        gate("lint", "xtask sabotage-lint"),
         gate(
             "clippy",
             "cargo clippy --workspace --all-targets -- -D warnings",
@@ -276,5 +277,26 @@ mod tests {
                 .filter(|gate| gate.apart)
                 .all(|gate| gate.name == "deny")
         );
+    }
+
+    #[m0_spec::row(H50)]
+    #[test]
+    fn the_rules_are_linted_before_anything_slow_and_in_the_required_check() {
+        let gates = gates();
+        let place = |name: &str| gates.iter().position(|gate| gate.name == name);
+        let lint = &gates[place("lint").expect("a gate")];
+        assert!(!lint.apart && lint.command == ["xtask", "sabotage-lint"]);
+        assert!(place("lint") < place("clippy"));
+        let repository = Repository::own().expect("this is a workspace");
+        let workflow = repository.root.join(".github/workflows/ci.yml");
+        let workflow = std::fs::read_to_string(workflow).expect("the workflow");
+        let check = workflow.split("  test:").next().expect("the first job");
+        for gate in gates.iter().take(place("test").expect("a gate")) {
+            assert!(
+                check.contains(&format!("--only {}", gate.name)),
+                "{}",
+                gate.name
+            );
+        }
     }
 }

@@ -59,6 +59,8 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
+    /// Ask whether every sabotage rule still applies to the source as it is (no rule is built).
+    SabotageLint,
     /// Run the gates that a change must pass.
     Ci {
         /// Run only these gates.
@@ -120,6 +122,7 @@ fn dispatch(command: Command) -> Result<()> {
         Command::SmokeHost { args } => smoke::run(&repository, &args),
         Command::Probe { args } => probe::run(&repository, &args),
         Command::SabotageHost { args } => sabotage::run(&repository, &args),
+        Command::SabotageLint => sabotage::lint(&repository),
         Command::Ci { only } => gates::run(&repository, &only),
         Command::Tidy => tidy::run(&repository),
         Command::Spec { check } => spec::run(&repository.root, check),

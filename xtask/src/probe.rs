@@ -58,7 +58,10 @@ mod tests {
             .iter()
             .filter_map(|arg| arg.strip_prefix("--package="));
         let packages: Vec<&str> = named.collect();
-        assert_eq!(packages, ["host_check", "m0-host", "probes", "traceability"]);
+        assert_eq!(
+            packages,
+            ["host_check", "m0-host", "probes", "traceability"]
+        );
         for package in packages {
             let known = repository
                 .packages

@@ -1,4 +1,5 @@
-//! `cargo xtask sabotage-host`: builds the sabotage tool, runs this repository's rules with it, keeps the evidence.
+//! `cargo xtask sabotage-host`: builds the sabotage tool, runs this repository's rules with it, keeps the evidence;
+//! `sabotage-lint` only asks whether each rule still applies.
 //!
 //! Owns the build, the hand-over, what "the change" is for `--quick`, and where evidence is left for `trace`. Refuses
 //! to know a rule or a flag of the tool: every other argument is passed on. Invariant: the tool that runs
@@ -51,6 +52,19 @@ pub(crate) fn run(repository: &Repository, args: &[String]) -> Result<()> {
     Ok(())
 }
 
+/// Builds the tool alone, and asks it whether each rule still applies and its surroundings were accepted.
+pub(crate) fn lint(repository: &Repository) -> Result<()> {
+    let tool = build(repository)?;
+    let mut command = Command::new(&tool);
+    command.arg("--directory").arg(&repository.root).arg("lint");
+    let status = command.status();
+    let status = status.with_context(|| format!("cannot run {}", tool.display()))?;
+    if !status.success() {
+        std::process::exit(status.code().unwrap_or(70));
+    }
+    Ok(())
+}
+
 /// The tool, as this tree builds it.
 pub(crate) fn build(repository: &Repository) -> Result<PathBuf> {
     let output = repository
@@ -91,13 +105,13 @@ fn kept_as(args: &[String]) -> Option<String> {
         };
         match flag {
             "--quick" | "--resume" | "--per-rule" | "--no-elsewhere" | "--no-jail" | "--quiet"
-            | "-q" => {
+            | "-q" | "--github" | "--exit-zero" => {
                 at += 1;
                 continue;
             }
             "--shard" => shard = value,
             "--since" | "--budget" | "--repeat" | "--baseline" | "--jobs" | "-j" | "--json"
-            | "--junit" | "--md" => {}
+            | "--junit" | "--md" | "--sarif" | "--html" | "--elements" | "--fail-on" => {}
             // A selector, or a flag that is not known to leave the choice of rules alone.
             _ => return None,
         }

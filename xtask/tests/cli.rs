@@ -22,9 +22,10 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-const COMMANDS: [&str; 8] = [
+const COMMANDS: [&str; 9] = [
     "test",
     "smoke-host",
+    "sabotage-lint",
     "ci",
     "tidy",
     "spec",
@@ -122,7 +123,7 @@ fn a_gate_that_does_not_exist_is_an_error_with_the_list() {
     let output = xtask(&["ci", "--only", "smoke"]);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     assert!(
-        stderr(&output).contains("fmt, spec, tidy, clippy, test, smoke-host, deny"),
+        stderr(&output).contains("fmt, spec, tidy, lint, clippy, test, smoke-host, deny"),
         "{output:?}"
     );
 }

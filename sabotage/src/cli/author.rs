@@ -147,12 +147,19 @@ pub(super) fn accept(root: &Path, selectors: &[String]) -> Result<Exit> {
     Ok(Exit::Declared)
 }
 
+/// Files by name, and their JSON Schemas.
+pub(super) const SCHEMAS: [(&str, &str); 5] = [
+    ("rules", include_str!("../schema/rules.schema.json")),
+    ("gates", include_str!("../schema/gates.schema.json")),
+    ("results", include_str!("../schema/results.schema.json")),
+    ("evidence", include_str!("../schema/evidence.schema.json")),
+    ("events", include_str!("../schema/events.schema.json")),
+];
+
 /// The JSON Schema of one kind of file.
 pub(super) fn schema(which: &str) -> Result<String> {
-    let text = match which {
-        "rules" => include_str!("../schema/rules.schema.json"),
-        _ => include_str!("../schema/gates.schema.json"),
-    };
+    let found = SCHEMAS.iter().find(|(name, _)| *name == which);
+    let (_, text) = found.with_context(|| format!("there is no schema {which}"))?;
     let value: serde_json::Value =
         serde_json::from_str(text).context("the schema is part of this program")?;
     Ok(serde_json::to_string_pretty(&value)?)

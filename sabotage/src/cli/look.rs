@@ -1,13 +1,15 @@
-//! Commands that look and change nothing: lint, list, show, evidence.
+//! Commands that look and change nothing: lint, list, show.
 
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
 use super::complain;
+use crate::pins;
+use crate::report::told::Told;
 use crate::schema::{check, read};
 use crate::session::{lint as applied, select};
-use crate::source::edit::Changed;
+use crate::source::patch::Patch;
 use crate::verdict::{Exit, Record, exit_of};
 
 pub(super) fn lint(root: &Path) -> Result<Exit> {
@@ -31,14 +33,22 @@ pub(super) fn lint(root: &Path) -> Result<Exit> {
         declared.gates.gates.len(),
         broken.len()
     );
-    for drift in crate::pins::drifted(&crate::pins::read(root)?, declared.rules.iter(), root) {
-        anstream::println!("{drift}");
+    let pins = pins::read(root)?;
+    let mut ledger = pins::drifted(&pins, declared.rules.iter(), root);
+    ledger.extend(pins::unpinned(&pins, declared.rules.iter(), root));
+    ledger.extend(pins::left_over(&pins, &declared.rules));
+    for line in &ledger {
+        anstream::println!("{line}");
     }
-    let exit = exit_of(broken.iter().map(|record| record.verdict));
-    Ok(match exit {
+    let exit = match exit_of(broken.iter().map(|record| record.verdict)) {
         // No broken rule is what lint is asked about; no rule at all is nothing.
         Exit::Nothing if !declared.rules.is_empty() => Exit::Declared,
         exit => exit,
+    };
+    Ok(if ledger.is_empty() {
+        exit
+    } else {
+        exit.min(Exit::Ledger)
     })
 }
 
@@ -88,7 +98,10 @@ pub(super) fn show(root: &Path, id: &str) -> Result<Exit> {
         match applied(&declared, rule, check::rows(&declared)?.as_ref(), root) {
             Ok(applied) => {
                 for (path, changed) in &applied.files {
-                    anstream::print!("{}", diff(path, changed));
+                    anstream::print!("--- a/{0}\n+++ b/{0}\n", path.display());
+                    for patch in Patch::of(path, changed) {
+                        anstream::print!("{patch}");
+                    }
                 }
             }
             Err(record) => anstream::println!("{}", crate::report::terminal::record(&record)),
@@ -103,59 +116,13 @@ pub(super) fn show(root: &Path, id: &str) -> Result<Exit> {
     Ok(Exit::Declared)
 }
 
-/// The rule's lines as a diff without context.
-fn diff(path: &Path, changed: &Changed) -> String {
-    use std::fmt::Write as _;
-    let mut text = format!("--- a/{0}\n+++ b/{0}\n", path.display());
-    for splice in &changed.splices {
-        let start = changed.before[..splice.range.start]
-            .rfind('\n')
-            .map_or(0, |at| at + 1);
-        let end = changed.before[splice.range.end..]
-            .find('\n')
-            .map_or(changed.before.len(), |at| splice.range.end + at);
-        let line = changed.before[..start].matches('\n').count() + 1;
-        let old = &changed.before[start..end];
-        let new = [
-            &changed.before[start..splice.range.start],
-            &splice.with,
-            &changed.before[splice.range.end..end],
-        ]
-        .concat();
-        let _ = writeln!(
-            text,
-            "@@ -{line},{} +{line},{} @@",
-            old.lines().count(),
-            new.lines().count()
-        );
-        for line in old.lines() {
-            let _ = writeln!(text, "-{line}");
-        }
-        for line in new.lines() {
-            let _ = writeln!(text, "+{line}");
-        }
-    }
-    text
-}
-
 /// The rule's record in the last run that ended.
 fn last(root: &Path, id: &str) -> Result<Option<Record>> {
-    let Ok(dir) = std::fs::read_to_string(crate::slot::home(root)?.join("last")) else {
+    let home = crate::slot::home(root)?;
+    if !home.join("last").exists() {
         return Ok(None);
-    };
-    let Ok(text) = std::fs::read_to_string(Path::new(&dir).join("results.json")) else {
-        return Ok(None);
-    };
-    let value: serde_json::Value = serde_json::from_str(&text)?;
-    let records: Vec<Record> = serde_json::from_value(value["rules"].clone())?;
-    Ok(records.into_iter().find(|record| record.rule == id))
-}
-
-pub(super) fn evidence(root: &Path) -> Result<Exit> {
-    let last = crate::slot::home(root)?.join("last");
-    let dir = std::fs::read_to_string(last).context("no run has ended yet: sabotage run")?;
-    let text = std::fs::read_to_string(Path::new(&dir).join("evidence.json"))
-        .with_context(|| format!("no evidence in {dir}"))?;
-    anstream::print!("{text}");
-    Ok(Exit::Declared)
+    }
+    // A run of another version of this program may not be readable; it is no verdict then.
+    let told = Told::last(&home).ok();
+    Ok(told.and_then(|told| told.rules.into_iter().find(|record| record.rule == id)))
 }

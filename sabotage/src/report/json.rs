@@ -1,48 +1,64 @@
 //! `results.json` and `evidence.json`.
 //!
-//! Owns their shape; `evidence.json` is the contract with whoever joins rules with a specification.
+//! Owns how both are written; `evidence.json` is the contract with whoever joins rules with a specification.
+
+use std::path::Path;
 
 use anyhow::{Context, Result};
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 
-use crate::session::Summary;
+use super::told::Told;
+use crate::verdict::Verdict;
 
-/// Everything about a run.
-pub fn results(summary: &Summary) -> Value {
-    json!({
-        "schema": 1,
-        "exit": summary.exit.code(),
-        "tree": summary.tree,
-        "commit": summary.commit,
-        "seconds": summary.wall.as_secs_f64(),
-        "seconds_a_rule": summary.per_rule,
-        "gates": summary.bad.iter().map(|bad| json!({"gate": bad.gate, "is": bad.word, "why": bad.why})).collect::<Vec<_>>(),
-        "notes": summary.notes,
-        "rules": summary.records,
-    })
+/// What a rule proves.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Proof {
+    /// The rule.
+    pub rule: String,
+    /// Rows of the specification.
+    pub rows: Vec<String>,
+    /// The gate that decided.
+    pub gate: Option<String>,
+    /// The check that decided.
+    pub check: Option<String>,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// The failure's message.
+    pub message: Option<String>,
+    /// The commit, where there was one.
+    pub commit: Option<String>,
+    /// Hash of the tree.
+    pub tree: String,
 }
 
 /// What each rule proves: one object a rule.
-pub fn evidence(summary: &Summary) -> Value {
-    let one = |record: &crate::verdict::Record| {
-        json!({
-            "rule": record.rule, "rows": record.rows, "gate": record.gate, "check": record.check,
-            "verdict": record.verdict, "message": record.message,
-            "commit": summary.commit, "tree": summary.tree,
-        })
+pub fn evidence(told: &Told) -> Vec<Proof> {
+    let one = |record: &crate::verdict::Record| Proof {
+        rule: record.rule.clone(),
+        rows: record.rows.clone(),
+        gate: record.gate.clone(),
+        check: record.check.clone(),
+        verdict: record.verdict,
+        message: record.message.clone(),
+        commit: told.commit.clone(),
+        tree: told.tree.clone(),
     };
-    Value::Array(summary.records.iter().map(one).collect())
+    told.rules.iter().map(one).collect()
 }
 
-/// Writes both into the run's directory.
-pub fn write(summary: &Summary) -> Result<()> {
-    for (name, value) in [
-        ("results.json", results(summary)),
-        ("evidence.json", evidence(summary)),
+/// Writes both into a directory.
+pub fn write(told: &Told, dir: &Path) -> Result<()> {
+    for (name, text) in [
+        ("results.json", pretty(told)?),
+        ("evidence.json", pretty(&evidence(told))?),
     ] {
-        let path = summary.dir.join(name);
-        let text = serde_json::to_string_pretty(&value)? + "\n";
+        let path = dir.join(name);
         std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
     }
     Ok(())
+}
+
+/// JSON for people's eyes, with a last newline.
+pub fn pretty(value: &impl Serialize) -> Result<String> {
+    Ok(serde_json::to_string_pretty(value)? + "\n")
 }

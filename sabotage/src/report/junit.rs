@@ -4,31 +4,31 @@
 
 use std::fmt::Write as _;
 
-use crate::session::Summary;
+use super::told::Told;
 use crate::verdict::Verdict;
 
 /// The report.
-pub fn report(summary: &Summary) -> String {
-    let failures = summary
-        .records
+pub fn report(told: &Told) -> String {
+    let failures = told
+        .rules
         .iter()
         .filter(|record| !record.verdict.is_fine())
         .count()
-        + summary.bad.len();
-    let total = summary.records.len() + summary.bad.len();
+        + told.gates.len();
+    let total = told.rules.len() + told.gates.len();
     let mut text = format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n<testsuite name=\"sabotage\" tests=\"{total}\" failures=\"{failures}\">\n"
     );
-    for bad in &summary.bad {
+    for bad in &told.gates {
         let _ = writeln!(
             text,
             "<testcase classname=\"gate\" name=\"{}\"><failure message=\"GATE {}: {}\"/></testcase>",
             escape(&bad.gate),
-            bad.word,
+            bad.is,
             escape(&bad.why)
         );
     }
-    for record in &summary.records {
+    for record in &told.rules {
         let _ = write!(
             text,
             "<testcase classname=\"sabotage\" name=\"{}\" time=\"{:.3}\"",

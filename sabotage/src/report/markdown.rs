@@ -2,20 +2,20 @@
 
 use std::fmt::Write as _;
 
-use crate::session::Summary;
+use super::told::{Told, severity};
 
 /// The report.
-pub fn report(summary: &Summary) -> String {
+pub fn report(told: &Told) -> String {
     let mut text = format!(
         "## Sabotage\n\n{}\n",
-        anstream::adapter::strip_str(&super::terminal::closing(summary))
+        anstream::adapter::strip_str(&super::terminal::closing(told))
     );
-    if summary.records.is_empty() {
+    if told.rules.is_empty() {
         return text;
     }
     text.push_str("\n| rule | rows | verdict | check | why |\n|---|---|---|---|---|\n");
-    let mut records: Vec<_> = summary.records.iter().collect();
-    records.sort_by_key(|record| (record.verdict.exit(), record.rule.clone()));
+    let mut records: Vec<_> = told.rules.iter().collect();
+    records.sort_by_key(|record| (severity(record.verdict), record.rule.clone()));
     for record in records {
         let check = match (&record.gate, &record.check) {
             (Some(gate), Some(check)) => format!("{gate}: {check}"),

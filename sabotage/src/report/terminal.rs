@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
 
-use crate::session::Summary;
+use super::told::Told;
 use crate::verdict::{Record, Verdict};
 
 fn paint(verdict: Verdict, text: &str) -> String {
@@ -57,18 +57,18 @@ pub fn record(record: &Record) -> String {
 }
 
 /// The closing lines.
-pub fn closing(summary: &Summary) -> String {
+pub fn closing(told: &Told) -> String {
     let mut text = String::new();
-    for bad in &summary.bad {
+    for bad in &told.gates {
         let _ = writeln!(
             text,
             "{} {}: {}",
-            paint(Verdict::Missed, &format!("GATE {}", bad.word)),
+            paint(Verdict::Missed, &format!("GATE {}", bad.is)),
             bad.gate,
             bad.why
         );
     }
-    if !summary.bad.is_empty() {
+    if !told.gates.is_empty() {
         let _ = write!(
             text,
             "no verdicts: the gates must be green on the clean tree first"
@@ -76,33 +76,33 @@ pub fn closing(summary: &Summary) -> String {
         return text;
     }
     let mut counts: BTreeMap<Verdict, usize> = BTreeMap::new();
-    for record in &summary.records {
+    for record in &told.rules {
         *counts.entry(record.verdict).or_default() += 1;
     }
-    let missed: usize = summary
-        .records
+    let missed: usize = told
+        .rules
         .iter()
         .filter(|record| record.verdict.is_broken() || record.verdict == Verdict::Missed)
         .count();
-    let caught = summary
-        .records
+    let caught = told
+        .rules
         .iter()
         .filter(|record| matches!(record.verdict, Verdict::Caught | Verdict::CaughtElsewhere))
         .count();
     let _ = write!(
         text,
         "{} rules: {caught} caught, {missed} missed",
-        summary.records.len()
+        told.rules.len()
     );
     for (verdict, count) in &counts {
         if !matches!(verdict, Verdict::Caught | Verdict::Missed) {
             let _ = write!(text, ", {count} {}", verdict.word());
         }
     }
-    let _ = write!(text, "; {:.1} s", summary.wall.as_secs_f64());
-    for (how, seconds) in &summary.per_rule {
+    let _ = write!(text, "; {:.1} s", told.seconds);
+    for (how, seconds) in &told.seconds_a_rule {
         let _ = write!(text, ", {seconds:.2} s a rule built {how}");
     }
-    let _ = write!(text, "; exit {}", summary.exit.code());
+    let _ = write!(text, "; exit {}", told.exit.code());
     text
 }

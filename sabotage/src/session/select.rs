@@ -15,12 +15,12 @@ use crate::schema::rule::Rule;
 use crate::tree::{Tree, git, hash_of};
 use crate::verdict::{Record, Verdict};
 
-/// The chosen rules in the order of their files.
+/// The chosen rules in the order of their files, and how many there are in all shards.
 pub(super) fn choose<'a>(
     declared: &'a Declared,
     options: &Options,
     tree: &Tree,
-) -> Result<Vec<&'a Rule>> {
+) -> Result<(Vec<&'a Rule>, usize)> {
     let mut chosen: Vec<&Rule> = named(declared, &options.selectors)?;
     if let Some(since) = &options.since {
         let changed = git(&tree.root, &["diff", "--name-only", "-z", since, "--"])?;
@@ -32,6 +32,7 @@ pub(super) fn choose<'a>(
             .collect();
         chosen.retain(|rule| touched(declared, rule, &changed));
     }
+    let selected = chosen.len();
     if let Some((part, parts)) = options.shard {
         let mut number = 0;
         chosen.retain(|_| {
@@ -39,7 +40,7 @@ pub(super) fn choose<'a>(
             (number - 1) % parts == part - 1
         });
     }
-    Ok(chosen)
+    Ok((chosen, selected))
 }
 
 /// Rules that match one of the selectors; a selector that matches none is an error.

@@ -136,21 +136,73 @@ fn the_schema_knows_every_key_that_the_parser_knows() {
     }
 }
 
-#[m0_spec::row(B28)]
+#[m0_spec::row(B28, B37)]
 #[test]
 fn a_rule_whose_surroundings_changed_is_told_until_it_is_accepted() {
     let rule = "- id: one\n  promise: It holds.\n  edits: [{file: a.rs, in: fn a, find: '1', with: '2'}]\n  expect: [{gate: tap, check: adds}]\n";
     let fixture = Fixture::shell(rule);
-    let lint = |text: &str, drifted: bool| {
+    let lint = |text: &str, told: Option<&str>| {
         fixture.write("a.rs", text);
-        let out = fixture.run(&["lint"]).out;
-        assert_eq!(out.contains("DRIFTED one"), drifted, "{out}");
+        let answer = fixture.run(&["lint"]);
+        assert_eq!(
+            answer.code,
+            if told.is_some() { 6 } else { 0 },
+            "{}",
+            answer.out
+        );
+        for word in ["DRIFTED", "UNPINNED", "LEFT OVER"] {
+            let wanted = told.is_some_and(|told| told.starts_with(word));
+            assert_eq!(answer.out.contains(word), wanted, "{}", answer.out);
+        }
+        assert!(
+            answer.out.contains(told.unwrap_or_default()),
+            "{}",
+            answer.out
+        );
     };
-    lint("fn a() -> u8 { 1 }\n", false);
+    lint("fn a() -> u8 { 1 }\n", None);
     let accept = || fixture.command(&["accept"]).output().expect("runs");
     assert!(String::from_utf8_lossy(&accept().stdout).contains("1 rules pinned, 1 of them anew"));
-    lint("fn a() -> u8 {\n    // why\n    1\n}\nfn b() {}\n", false);
-    lint("fn a() -> u8 { b(); 1 }\nfn b() {}\n", true);
+    // Neither a comment, nor what rustfmt does, nor a neighbour.
+    lint("fn a() -> u8 {\n    // why\n    1\n}\nfn b() {}\n", None);
+    lint(
+        "fn a() -> u8 { b(); 1 }\nfn b() {}\n",
+        Some(
+            "DRIFTED one (sabotage/rules/r.yaml:1:7): what surrounds its edits has changed; look whether it still breaks its promise (sabotage show one), then sabotage accept one",
+        ),
+    );
     assert!(accept().status.success());
-    lint("fn a() -> u8 { b(); 1 }\n", false);
+    lint("fn a() -> u8 { b(); 1 }\n", None);
+    fixture.write(
+        "sabotage/rules/r.yaml",
+        &[rule, &rule.replace("id: one", "id: two")].concat(),
+    );
+    lint(
+        "fn a() -> u8 { b(); 1 }\n",
+        Some(
+            "UNPINNED two (sabotage/rules/r.yaml:5:7): sabotage/known.lock does not know it; sabotage accept two",
+        ),
+    );
+    fixture.write("sabotage/rules/r.yaml", &rule.replace("id: one", "id: two"));
+    assert!(
+        fixture
+            .command(&["accept", "two"])
+            .output()
+            .expect("runs")
+            .status
+            .success()
+    );
+    lint("fn a() -> u8 { b(); 1 }\n", None);
+    fixture.write(
+        "sabotage/rules/r.yaml",
+        &[rule, &rule.replace("id: one", "id: two")].concat(),
+    );
+    assert!(accept().status.success());
+    fixture.write("sabotage/rules/r.yaml", rule);
+    lint(
+        "fn a() -> u8 { b(); 1 }\n",
+        Some(
+            "LEFT OVER two: sabotage/known.lock pins it, and no rule has that id; sabotage accept",
+        ),
+    );
 }
