@@ -877,6 +877,9 @@ pub const T18: Row = Row { id: "T18", title: "On 1,000 rows, 3,000 tests and 300
 /// What the tool keeps between runs is given only where searching again would give the same.
 pub const T19: Row = Row { id: "T19", title: "What the tool keeps between runs is given only where searching again would give the same." };
 
+/// The editor server answers hover, go-to, references and completion on row ids, and tells the findings of unsaved text, over the real protocol.
+pub const T20: Row = Row { id: "T20", title: "The editor server answers hover, go-to, references and completion on row ids, and tells the findings of unsaved text, over the real protocol." };
+
 /// A fork is refused while the process runs more than one thread.
 pub const U1: Row = Row { id: "U1", title: "A fork is refused while the process runs more than one thread." };
 
@@ -1398,6 +1401,7 @@ pub const ALL: &[Row] = &[
     T17,
     T18,
     T19,
+    T20,
     U1,
     U2,
     U3,

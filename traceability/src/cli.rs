@@ -13,8 +13,10 @@ use clap_complete::Shell;
 
 use crate::code::Code;
 use crate::config::{self, Config};
+use crate::files::Open;
 use crate::finding::hint;
 use crate::judge::{Ask, Judged, judge};
+use crate::lsp;
 use crate::planted;
 use crate::rows::read::{Area, Grade, Row};
 use crate::rows::{self, Rows};
@@ -83,6 +85,8 @@ enum Command {
     Retire(change::Retire),
     /// Accept the edges of a row as they are now, or all that are proven.
     Accept(change::Accept),
+    /// Serve an editor over standard input and output: hover, go to, completion, findings as you type.
+    Lsp,
     /// Print the JSON Schema of trace.yaml.
     Schema,
     /// Print completions for a shell.
@@ -216,6 +220,7 @@ pub fn run(cli: Cli) -> Result<u8> {
             println!("{count} pages in {}", dir.display());
             Ok(0)
         }
+        Command::Lsp => lsp::serve(&root, given(&[]), ask(Grade::Passed)).map(|()| 0),
         Command::Spec { check } => spec(&root, check),
         Command::New(new) => change::new(&root, &new),
         Command::Retire(retire) => change::retire(&root, &retire),
@@ -229,6 +234,7 @@ fn given(results: &[String]) -> Given {
     Given {
         results: results.to_vec(),
         target: std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from),
+        open: Open::new(),
     }
 }
 

@@ -4,10 +4,26 @@
 //! Refuses to read a file. Invariant: paths are relative to the root and sorted, so that every
 //! output is the same on every machine.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
+
+/// Texts that an editor holds and has not saved, by path: they stand for what is on disk.
+pub type Open = BTreeMap<PathBuf, String>;
+
+/// The text of a file, as an editor holds it or else as it is on disk.
+///
+/// # Errors
+///
+/// When the file cannot be read, or is no text.
+pub fn text(root: &Path, open: &Open, path: &Path) -> std::io::Result<String> {
+    match open.get(path) {
+        Some(text) => Ok(text.clone()),
+        None => std::fs::read_to_string(root.join(path)),
+    }
+}
 
 /// Whether a path matches a pattern.
 ///

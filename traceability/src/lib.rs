@@ -16,6 +16,7 @@ pub mod finding;
 pub mod graph;
 pub mod judge;
 pub mod lock;
+pub mod lsp;
 pub mod planted;
 pub mod results;
 pub mod rows;

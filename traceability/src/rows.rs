@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 use crate::code::{Code, Fault};
+use crate::files::Open;
 use crate::finding::{At, Finding};
 use read::{Area, Grade, Recorded, Row};
 
@@ -33,7 +34,12 @@ impl Rows {
     /// Reads the rows under `root/dir` and judges them. With a fault `row-unreadable` the rows are not
     /// whole, and nothing else is judged: a file that does not parse would make all its rows look lost.
     pub fn read(root: &Path, dir: &Path) -> Result<(Self, Vec<Fault>)> {
-        let (areas, mut faults) = read::areas(root, dir)?;
+        Self::read_with(root, dir, &Open::new())
+    }
+
+    /// As [`Rows::read`], where an editor holds some of the files.
+    pub fn read_with(root: &Path, dir: &Path, open: &Open) -> Result<(Self, Vec<Fault>)> {
+        let (areas, mut faults) = read::areas(root, dir, open)?;
         let ledger = read::ledger(root, dir)?;
         if faults.is_empty() {
             faults = check::check(dir, &areas, &ledger);

@@ -15,7 +15,7 @@ use serde_saphyr::Spanned;
 
 use crate::code::{Code, Fault};
 use crate::config::Config;
-use crate::files;
+use crate::files::{self, Open};
 use crate::finding::At;
 use crate::rows::read::explain;
 use crate::tree::sha256;
@@ -136,12 +136,12 @@ impl<'de> Visitor<'de> for Either {
 }
 
 /// Reads the rules of all files that the configuration names.
-pub fn read(root: &Path, config: &Config) -> Result<(Rules, Vec<Fault>)> {
+pub fn read(root: &Path, config: &Config, open: &Open) -> Result<(Rules, Vec<Fault>)> {
     let mut rules = Vec::new();
     let mut faults = Vec::new();
     for pattern in &config.sabotage {
         for path in files::find(root, pattern)? {
-            let text = std::fs::read_to_string(root.join(&path))
+            let text = files::text(root, open, &path)
                 .with_context(|| format!("cannot read {}", path.display()))?;
             match parse(&path, &text) {
                 Ok(read) => rules.extend(read),

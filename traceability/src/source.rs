@@ -22,7 +22,7 @@ use cache::Probed;
 
 use crate::code::{Code, Fault};
 use crate::config::Config;
-use crate::files;
+use crate::files::{self, Open};
 use crate::finding::{At, Finding};
 use crate::rows::read::Need;
 
@@ -91,20 +91,24 @@ impl Source {
 }
 
 /// Searches the files of a repository, or takes what is kept of a search of the very same.
-pub fn read(root: &Path, config: &Config, listed: &[PathBuf]) -> Source {
-    let slot = cache::Slot::of(root, config, listed);
+pub fn read(root: &Path, config: &Config, listed: &[PathBuf], open: &Open) -> Source {
+    // What an editor holds is not what is on disk, and changes with each key.
+    let slot = open
+        .is_empty()
+        .then(|| cache::Slot::of(root, config, listed))
+        .flatten();
     if let Some(kept) = slot.as_ref().and_then(|slot| slot.get(root)) {
         return kept;
     }
-    let mut probed = Probed::default();
-    let source = search(root, config, listed, &mut probed);
+    let mut probed = Probed::of(root, open);
+    let source = search(config, listed, &mut probed);
     if let Some(slot) = slot {
         slot.put(&source, &probed, listed);
     }
     source
 }
 
-fn search(root: &Path, config: &Config, listed: &[PathBuf], probed: &mut Probed) -> Source {
+fn search(config: &Config, listed: &[PathBuf], probed: &mut Probed<'_>) -> Source {
     let wanted = |path: &&PathBuf| {
         let path = path.to_string_lossy();
         let asked = config.tests.is_empty()
@@ -125,10 +129,10 @@ fn search(root: &Path, config: &Config, listed: &[PathBuf], probed: &mut Probed)
         .map(|path| path.as_path())
         .filter(|path| path.extension().is_some_and(|ext| ext == "rs"))
         .collect();
-    rust::read(root, &config.attribute, listed, &rust, &mut source, probed);
+    rust::read(&config.attribute, listed, &rust, &mut source, probed);
     for path in candidates {
         if let Some(language) = comments::Language::of(path) {
-            let text = std::fs::read(root.join(path)).unwrap_or_default();
+            let text = probed.bytes(path);
             let text = String::from_utf8_lossy(&text);
             source.searched.push(path.clone());
             comments::read(language, path, &text, &mut source);

@@ -10,7 +10,7 @@ use anyhow::Result;
 
 use crate::code::{Fault, Severity};
 use crate::config::Config;
-use crate::files;
+use crate::files::{self, Open};
 use crate::graph::Graph;
 use crate::lock::Lock;
 use crate::results::{self, Late, Now, Results};
@@ -52,6 +52,8 @@ pub struct Given {
     /// Where cargo builds, when that is not `target`: results that are configured under `target/` are
     /// looked for there.
     pub target: Option<PathBuf>,
+    /// Texts that an editor holds.
+    pub open: Open,
 }
 
 impl Workspace {
@@ -72,11 +74,11 @@ impl Workspace {
         // What does not need each other does not wait for each other.
         let (git, rows, rules, found, source) = thread::scope(|scope| {
             let git = scope.spawn(|| Provenance::of_tree(root));
-            let rows = scope.spawn(|| Rows::read(root, &config.spec));
-            let rules = scope.spawn(|| sabotage::read(root, &config));
+            let rows = scope.spawn(|| Rows::read_with(root, &config.spec, &given.open));
+            let rules = scope.spawn(|| sabotage::read(root, &config, &given.open));
             let found = scope.spawn(|| results::read(root, &config, &given.results));
             let source = files::list(root).map(|listed| {
-                let source = source::read(root, &config, &listed);
+                let source = source::read(root, &config, &listed, &given.open);
                 (listed, source)
             });
             (whole(git), whole(rows), whole(rules), whole(found), source)

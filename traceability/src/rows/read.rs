@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_saphyr::{Error, Spanned};
 
 use crate::code::{Code, Fault};
+use crate::files::{self, Open};
 use crate::finding::{At, Finding, nearest};
 
 /// One file: the rows of one area.
@@ -184,7 +185,7 @@ pub type Recorded = (String, usize);
 
 /// Reads every `*.yaml` of the directory, sorted by name; a file that does not parse is a fault.
 /// `spec` is relative to `root`, and so are the paths in faults.
-pub fn areas(root: &Path, spec: &Path) -> Result<(Vec<Area>, Vec<Fault>)> {
+pub fn areas(root: &Path, spec: &Path, open: &Open) -> Result<(Vec<Area>, Vec<Fault>)> {
     let dir = root.join(spec);
     let mut names: Vec<PathBuf> = std::fs::read_dir(&dir)
         .with_context(|| format!("cannot list {}", dir.display()))?
@@ -195,7 +196,7 @@ pub fn areas(root: &Path, spec: &Path) -> Result<(Vec<Area>, Vec<Fault>)> {
     let mut areas = Vec::new();
     let mut findings = Vec::new();
     for file in names {
-        let text = std::fs::read_to_string(root.join(&file))
+        let text = files::text(root, open, &file)
             .with_context(|| format!("cannot read {}", file.display()))?;
         match area(&file, &text) {
             Ok(area) => areas.push(area),

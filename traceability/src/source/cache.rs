@@ -13,6 +13,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::{Source, comments};
 use crate::config::Config;
+use crate::files::{self, Open};
 use crate::tree::hex;
 
 /// The directory within git's, and the file within it.
@@ -89,7 +90,7 @@ impl Slot {
     }
 
     /// Keeps an answer, whole or not at all. What cannot be written is searched again the next time.
-    pub(super) fn put(&self, source: &Source, probed: &Probed, listed: &[PathBuf]) {
+    pub(super) fn put(&self, source: &Source, probed: &Probed<'_>, listed: &[PathBuf]) {
         let is_listed = |path: &PathBuf| listed.binary_search(path).is_ok();
         if !probed.read.iter().all(is_listed) {
             return;
@@ -111,13 +112,60 @@ impl Slot {
     }
 }
 
-/// What a search looked at beyond the list.
-#[derive(Debug, Default)]
-pub(super) struct Probed {
+/// The files of a repository as a search sees them, and what it looked at.
+#[derive(Debug)]
+pub(super) struct Probed<'a> {
+    root: &'a Path,
+    open: &'a Open,
     /// Files that were read.
     pub(super) read: BTreeSet<PathBuf>,
     /// Files that were looked for and were not there.
     pub(super) absent: BTreeSet<PathBuf>,
+}
+
+impl<'a> Probed<'a> {
+    /// Nothing was looked at so far.
+    pub(super) fn of(root: &'a Path, open: &'a Open) -> Self {
+        Self {
+            root,
+            open,
+            read: BTreeSet::new(),
+            absent: BTreeSet::new(),
+        }
+    }
+
+    /// The root of the repository.
+    pub(super) fn root(&self) -> &'a Path {
+        self.root
+    }
+
+    /// The text of a file; none where it cannot be read.
+    pub(super) fn text(&mut self, path: &Path) -> Option<String> {
+        let text = files::text(self.root, self.open, path).ok();
+        let looked = match text {
+            Some(_) => &mut self.read,
+            None => &mut self.absent,
+        };
+        looked.insert(path.to_owned());
+        text
+    }
+
+    /// The bytes of a listed file, whatever they are.
+    pub(super) fn bytes(&self, path: &Path) -> Vec<u8> {
+        match self.open.get(path) {
+            Some(text) => text.clone().into_bytes(),
+            None => std::fs::read(self.root.join(path)).unwrap_or_default(),
+        }
+    }
+
+    /// Whether there is such a file.
+    pub(super) fn has(&mut self, path: &Path) -> bool {
+        let there = self.root.join(path).is_file();
+        if !there {
+            self.absent.insert(path.to_owned());
+        }
+        there
+    }
 }
 
 /// Git's directory of a checkout; of a linked worktree the one that its file names.
@@ -137,6 +185,7 @@ mod tests {
 
     use super::super::{Source, read};
     use crate::config::Config;
+    use crate::files::Open;
 
     fn names(source: &Source) -> Vec<String> {
         source.tests.iter().map(|test| test.name.clone()).collect()
@@ -163,7 +212,7 @@ mod tests {
         let listed: Vec<PathBuf> = ["Cargo.toml", "src/deep.rs", "src/lib.rs", "test_a.py"]
             .map(PathBuf::from)
             .into();
-        let search = |listed: &[PathBuf]| read(root, &Config::default(), listed);
+        let search = |listed: &[PathBuf]| read(root, &Config::default(), listed, &Open::new());
         let first = search(&listed);
         assert_eq!(names(&first), ["one", "test_a"]);
         // What is kept is what is given: a mark in it comes back.
@@ -199,7 +248,7 @@ mod tests {
             ignore: vec!["*.py".into()],
             ..Config::default()
         };
-        assert_eq!(names(&read(root, &config, &listed)), ["one"]);
+        assert_eq!(names(&read(root, &config, &listed, &Open::new())), ["one"]);
         assert_eq!(names(&search(&listed[..3])), ["one"]);
     }
 }

@@ -21,17 +21,15 @@ use crate::tree::sha256;
 
 /// Searches the Rust files: all that the targets of `listed` reach and that are in `wanted`.
 pub(super) fn read(
-    root: &Path,
     attribute: &str,
     listed: &[PathBuf],
     wanted: &BTreeSet<&Path>,
     source: &mut Source,
-    probed: &mut Probed,
+    probed: &mut Probed<'_>,
 ) {
     let mut reached = BTreeSet::new();
-    for target in targets(root, listed) {
+    for target in targets(probed.root(), listed) {
         let mut walk = Walk {
-            root,
             attribute,
             target: &target,
             wanted,
@@ -43,7 +41,7 @@ pub(super) fn read(
         walk.file(&target.root, &dir, &Context::default());
     }
     for path in wanted.iter().filter(|path| !reached.contains(**path)) {
-        let text = std::fs::read_to_string(root.join(path)).unwrap_or_default();
+        let text = String::from_utf8(probed.bytes(path)).unwrap_or_default();
         let mark = format!("{attribute}(");
         if text.contains(&mark)
             && TokenStream::from_str(&text).is_ok_and(|tokens| names_rows(tokens, attribute))
@@ -52,8 +50,7 @@ pub(super) fn read(
             source.fault(Code::NotCompiled, At::file(path), message);
         }
     }
-    source.searched.extend(reached.iter().cloned());
-    probed.read.extend(reached);
+    source.searched.extend(reached);
 }
 
 fn names_rows(tokens: TokenStream, attribute: &str) -> bool {
@@ -140,21 +137,19 @@ impl Attribute {
     }
 }
 
-struct Walk<'a> {
-    root: &'a Path,
+struct Walk<'a, 'disk> {
     attribute: &'a str,
     target: &'a Target,
     wanted: &'a BTreeSet<&'a Path>,
     source: &'a mut Source,
     reached: &'a mut BTreeSet<PathBuf>,
-    probed: &'a mut Probed,
+    probed: &'a mut Probed<'disk>,
 }
 
-impl Walk<'_> {
+impl Walk<'_, '_> {
     /// Reads one file; `dir` is where its own modules are looked for.
     fn file(&mut self, path: &Path, dir: &Path, context: &Context) {
-        let Ok(text) = std::fs::read_to_string(self.root.join(path)) else {
-            self.probed.absent.insert(path.to_owned());
+        let Some(text) = self.probed.text(path) else {
             return;
         };
         self.reached.insert(path.to_owned());
@@ -269,13 +264,9 @@ impl Walk<'_> {
                         (dir.join(&name).join("mod.rs"), dir.join(&name)),
                     ],
                 };
-                let found = candidates.into_iter().find(|(file, _)| {
-                    let there = self.root.join(file).is_file();
-                    if !there {
-                        self.probed.absent.insert(file.clone());
-                    }
-                    there
-                });
+                let found = candidates
+                    .into_iter()
+                    .find(|(file, _)| self.probed.has(file));
                 if let Some((file, dir)) = found {
                     self.file(&file, &dir, &inner);
                 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use super::comments::{Language, read};
 use super::{Source, Test};
 use crate::config::Config;
+use crate::files::Open;
 use crate::rows::read::Need;
 
 /// Writes files into a directory of the test's own and searches them.
@@ -16,7 +17,7 @@ fn search(files: &[(&str, &str)]) -> Source {
         std::fs::write(path, text).expect("written");
     }
     let listed = crate::files::list(root.path()).expect("it is listed");
-    super::read(root.path(), &Config::default(), &listed)
+    super::read(root.path(), &Config::default(), &listed, &Open::new())
 }
 
 fn told(source: &Source) -> Vec<String> {
