@@ -535,6 +535,9 @@ pub const E90: Row = Row { id: "E90", title: "Pipelined requests are answered in
 /// A peer that ends its direction after the request still gets the whole answer.
 pub const E91: Row = Row { id: "E91", title: "A peer that ends its direction after the request still gets the whole answer." };
 
+/// While a worker's loop is away, a sibling is given one waiting connection a millisecond, however much more it holds.
+pub const E92: Row = Row { id: "E92", title: "While a worker's loop is away, a sibling is given one waiting connection a millisecond, however much more it holds." };
+
 /// A frame appended is read whole, with the id it was stamped with.
 pub const F1: Row = Row { id: "F1", title: "A frame appended is read whole, with the id it was stamped with." };
 
@@ -819,6 +822,9 @@ pub const S25: Row = Row { id: "S25", title: "A frame without text ends no strea
 
 /// A client that reconnects to any worker with the last id it got, whatever was cut, killed or overtaken, sees over its whole life consecutive frames or a reset.
 pub const S26: Row = Row { id: "S26", title: "A client that reconnects to any worker with the last id it got, whatever was cut, killed or overtaken, sees over its whole life consecutive frames or a reset." };
+
+/// A stream carries every frame published after its head was sent, however late its worker takes it over.
+pub const S27: Row = Row { id: "S27", title: "A stream carries every frame published after its head was sent, however late its worker takes it over." };
 
 /// A pattern in trace.yaml means whole parts of a path, and results that are built and not tracked are found by it.
 pub const T1: Row = Row { id: "T1", title: "A pattern in trace.yaml means whole parts of a path, and results that are built and not tracked are found by it." };
@@ -1287,6 +1293,7 @@ pub const ALL: &[Row] = &[
     E89,
     E90,
     E91,
+    E92,
     F1,
     F2,
     F3,
@@ -1382,6 +1389,7 @@ pub const ALL: &[Row] = &[
     S24,
     S25,
     S26,
+    S27,
     T1,
     T2,
     T3,

@@ -10,6 +10,7 @@ use std::cell::{Cell, RefCell};
 use std::io;
 use std::task::{Context, Poll, Waker, ready};
 
+use m0_framelog::Replay;
 use m0_page::{Share, WorkerCounter};
 use m0_streams::Fate;
 use m0_unix::clock::monotonic_ms;
@@ -21,7 +22,6 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 use crate::access::Entry;
-use crate::held::Held;
 use crate::log;
 use crate::settings::Level;
 
@@ -78,7 +78,7 @@ pub(crate) struct Conn {
     interruption: Cell<Option<Interruption>>,
     response: Cell<Response>,
     takeover: Cell<Takeover>,
-    held: RefCell<Option<(Held, Option<Box<Entry>>)>>,
+    held: RefCell<Option<(Replay, Option<Box<Entry>>)>>,
     progress: Cell<Progress>,
     blocked: Cell<bool>,
     /// Unacknowledged bytes when the socket was last looked at while blocked.

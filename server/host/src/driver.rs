@@ -127,11 +127,11 @@ async fn interrupted(conn: &Rc<Conn>, worker: &Worker, why: Interruption, respon
 }
 
 /// Holds a stream until its peer leaves, it is finished, or it is cut.
-async fn hold(conn: &Rc<Conn>, worker: &Worker) {
-    let Some((held, mut entry)) = conn.take_held() else {
+pub(crate) async fn hold(conn: &Rc<Conn>, worker: &Worker) {
+    let Some((plan, mut entry)) = conn.take_held() else {
         return;
     };
-    let Some(key) = worker.fanout().join(conn, &held, conn.is_http10()) else {
+    let Some(key) = worker.fanout().join(conn, plan, conn.is_http10()) else {
         // Others took the last places between the answer's head and now.
         conn.reset_on_close();
         return;

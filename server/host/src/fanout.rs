@@ -7,7 +7,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use m0_framelog::{FrameLog, plan};
+use m0_framelog::{FrameLog, Replay, plan};
 use m0_page::{Share, WorkerCounter};
 use m0_streams::{Delivered, Fate, Key, Registry, Wrote};
 use m0_unix::clock::monotonic_ms;
@@ -77,10 +77,18 @@ impl Fanout {
         self.inner.borrow().registry.has_room()
     }
 
+    /// Where the stream of this answer begins. Asked before the head is written: a peer that has read
+    /// the head gets every frame published from then on, however late the stream joins.
+    pub(crate) fn plan(&self, held: &Held) -> Replay {
+        plan(
+            held.last_event_id.as_deref(),
+            self.inner.borrow().registry.log(),
+        )
+    }
+
     /// Takes a connection whose head is out. None when the worker holds all it may.
-    pub(crate) fn join(&self, conn: &Rc<Conn>, held: &Held, http10: bool) -> Option<Key> {
+    pub(crate) fn join(&self, conn: &Rc<Conn>, plan: Replay, http10: bool) -> Option<Key> {
         let mut inner = self.inner.borrow_mut();
-        let plan = plan(held.last_event_id.as_deref(), inner.registry.log());
         let key = inner.registry.insert(plan, http10, monotonic_ms()).ok()?;
         if inner.conns.len() <= key.index() {
             inner.conns.resize(key.index() + 1, None);

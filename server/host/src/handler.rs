@@ -164,7 +164,7 @@ fn host_answer<B>(
     answer
 }
 
-fn app_answer<B>(
+pub(crate) fn app_answer<B>(
     response: Response<B>,
     conn: &Rc<Conn>,
     worker: &Rc<Worker>,
@@ -184,7 +184,7 @@ fn app_answer<B>(
         }
         // A router measures the empty body that stood in for the stream.
         head.headers.remove(CONTENT_LENGTH);
-        conn.hold(held, entry);
+        conn.hold(worker.fanout().plan(&held), entry);
         return Response::from_parts(head, AnswerBody::held(Rc::clone(conn)));
     }
     if let Some(entry) = &mut entry {

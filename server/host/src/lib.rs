@@ -35,6 +35,8 @@ mod refusal;
 mod run;
 mod serve;
 mod settings;
+#[cfg(test)]
+mod stream_tests;
 mod supervisor;
 mod variables;
 mod watch;

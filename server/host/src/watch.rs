@@ -154,6 +154,7 @@ impl Watch {
         let mut deferred = false;
         let mut pauses = 0;
         while self.connection_waits() {
+            force |= self.share.take_handed();
             if self.watched.shares
                 && !force
                 && let Verdict::Defer { to } = self.watched.bus.page.verdict(self.watched.slot)
@@ -230,6 +231,15 @@ impl Watch {
         }
     }
 
+    /// Gives the best other worker one connection, whatever it holds.
+    fn give_one(&self) {
+        if let Some(to) = self.watched.bus.page.nudge_target(self.watched.slot) {
+            self.watched.bus.page.share(to).hand_one();
+            // A bell that cannot be rung has rung already.
+            let _ = self.watched.bus.accept_bells[to].ring();
+        }
+    }
+
     /// Waits without the listener, until the time is over or a sibling nudges.
     fn pause(&mut self, bound: Duration) {
         let end = Instant::now() + bound;
@@ -247,34 +257,29 @@ impl Watch {
         let orders = if force { LOOK | FORCE } else { LOOK };
         self.watched.link.order(orders);
         let asked = Instant::now();
-        let mut nudged = false;
+        let mut given = 1;
         let mut busy = false;
         loop {
-            // First a sibling is rung for this connection; only a loop that stays away longer is called
+            // A sibling is given one connection a millisecond; only a loop that stays away longer is called
             // busy, for then its siblings stop leaving it anything and take a whole burst.
-            let bound = match (nudged, busy) {
-                (false, _) => Some(PATIENCE),
-                (true, false) => Some(BUSY_AFTER),
-                (true, true) => None,
-            };
-            let left = bound.map(|bound| bound.saturating_sub(asked.elapsed()));
-            if self.wait(false, left).answered {
+            let bound = (!busy)
+                .then(|| (asked + given * PATIENCE).saturating_duration_since(Instant::now()));
+            if self.wait(false, bound).answered {
                 if busy {
                     self.share.mark_busy(false);
                 }
                 return self.watched.link.looked();
             }
-            if !nudged {
-                nudged = true;
-                if self.connection_waits() {
-                    self.nudge_other();
-                }
-            } else if !busy && asked.elapsed() >= BUSY_AFTER {
+            if busy || asked.elapsed() < given * PATIENCE {
+                continue;
+            }
+            given += 1;
+            if asked.elapsed() >= BUSY_AFTER {
                 busy = true;
                 self.share.mark_busy(true);
-                if self.connection_waits() {
-                    self.nudge_other();
-                }
+            }
+            if self.connection_waits() {
+                self.give_one();
             }
         }
     }

@@ -9,7 +9,7 @@
 //! before the state, so nobody takes a dead worker for an idle one.
 
 use crate::layout::line;
-use crate::sync::Ordering::{Acquire, Relaxed, Release};
+use crate::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use crate::{AtomicU64, Page, WorkerCounter};
 
 /// The watch thread found the loop busy.
@@ -18,6 +18,10 @@ const BUSY: u64 = 1;
 const STARVED: u64 = 2;
 /// The supervisor saw the process stopped.
 const STOPPED: u64 = 4;
+/// A sibling whose loop is away left one connection to this worker, whatever it holds.
+const HANDED: u64 = 8;
+/// The flags that say that a worker cannot accept.
+const UNABLE: u64 = BUSY | STARVED | STOPPED;
 
 /// What a worker is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -172,6 +176,17 @@ impl Share<'_> {
     pub fn mark_starved(&self, starved: bool) {
         self.mark(STARVED, starved);
     }
+
+    /// Leaves one connection that waits at the listener to the worker of this share, whatever it
+    /// holds. Written by the watch thread of a sibling, before it rings the doorbell.
+    pub fn hand_one(&self) {
+        self.mark(HANDED, true);
+    }
+
+    /// Whether a sibling left a connection to this worker since the last call. For its watch thread.
+    pub fn take_handed(&self) -> bool {
+        self.word(line::FLAGS).fetch_and(!HANDED, AcqRel) & HANDED != 0
+    }
 }
 
 /// For the supervisor.
@@ -240,7 +255,7 @@ impl<'a> Share<'a> {
     /// before the flags and the state: see the invariant above.
     pub(crate) fn load_if_live(&self) -> Option<u64> {
         let held = self.held();
-        let free = self.word(line::FLAGS).load(Acquire) == 0;
+        let free = self.word(line::FLAGS).load(Acquire) & UNABLE == 0;
         (free && self.state() == WorkerState::Serving).then_some(held)
     }
 

@@ -80,7 +80,10 @@ impl Stream {
     /// [`pump`](Self::pump) next.
     pub fn join(plan: Replay, http10: bool, now: Now<'_>) -> Self {
         let (next, mode) = match plan {
-            Replay::From(next) if next < now.live_next => (next, Mode::CatchingUp),
+            // Planned before the worker took a frame from the log: that frame is the stream's too.
+            Replay::From(next) | Replay::LiveFrom(next) if next < now.live_next => {
+                (next, Mode::CatchingUp)
+            }
             // The worker may be behind the log: frames below `next` that it delivers are filtered.
             Replay::From(next) | Replay::LiveFrom(next) => (next, Mode::Live),
             Replay::Reset(_) => (now.live_next, Mode::Live),

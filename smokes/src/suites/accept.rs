@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use m0_spec::{E48, E49, E50, E51, E52, E55};
+use m0_spec::{E48, E49, E50, E51, E52, E55, E92};
 
 use crate::audience::one_connection_each;
 use crate::events::EventStream;
@@ -38,6 +38,12 @@ pub const PHASES: &[Phase] = &[
         30,
         &[E52],
         none_for_a_blocked_worker,
+    ),
+    beside(
+        "accept-gives-a-connection-away-at-once",
+        30,
+        &[E92],
+        gives_a_connection_away_at_once,
     ),
     beside("accept-in-bounded-batches", 30, &[E55], in_bounded_batches),
 ];
@@ -256,6 +262,62 @@ fn beside_a_blocked_worker(server: &Server<'_>, blocked: u32) -> Result<(Duratio
         answer.slot()?
     );
     Ok((worst, held.len()))
+}
+
+/// A worker that holds much leaves what comes to one that holds little; when that one is blocked, it must
+/// not go on leaving.
+fn gives_a_connection_away_at_once(run: &Run) -> Result<Witness> {
+    const EACH: usize = 20;
+    const TURNS: usize = 15;
+    let server = launch(run, 2).start()?;
+    let mut held: BTreeMap<u32, Vec<Peer>> = BTreeMap::new();
+    until("twenty connections on each worker", PATIENCE, || {
+        let (_, peers) = burst(&server, 4).map_err(|error| format!("{error:#}"))?;
+        for mut peer in peers {
+            let slot = peer.get("/").and_then(|answer| answer.slot());
+            let slot = slot.map_err(|error| format!("{error:#}"))?;
+            held.entry(slot).or_default().push(peer);
+        }
+        let counts: Vec<usize> = held.values().map(Vec::len).collect();
+        holds(
+            counts.len() == 2 && counts.iter().all(|&count| count >= EACH),
+            || format!("{counts:?}"),
+        )
+    })?;
+    let mut blocker = held
+        .remove(&0)
+        .and_then(|mut peers| peers.pop())
+        .context("a connection on worker 0")?;
+    let kept = 1 + held.values().map(Vec::len).sum::<usize>();
+    until("the others of worker 0 to be let go", PATIENCE, || {
+        let stats = server.stats().map_err(|error| format!("{error:#}"))?;
+        let now = sum(&stats, "held").map_err(|error| format!("{error:#}"))?;
+        // The one that asks is held as well.
+        holds(now <= kept as u64 + 1, || format!("{now} held"))
+    })?;
+    let mut took = Vec::new();
+    for _ in 0..TURNS {
+        blocker.send(request("GET", "/block?ms=120", &[], b""))?;
+        ensure!(
+            blocker.is_open_and_silent(Duration::from_millis(50))?,
+            "/block answered at once"
+        );
+        let asked = Instant::now();
+        let mut peer = Peer::connect(server.addr())?;
+        let slot = peer.get("/")?.expect(200)?.slot()?;
+        took.push(asked.elapsed());
+        ensure!(slot == 1, "the blocked worker took a connection");
+        blocker.answer()?.expect(200)?;
+    }
+    run.note(format!("first answers took {took:.1?}"));
+    took.sort();
+    run.within(
+        "first answer beside a blocked worker, median",
+        took[TURNS / 2],
+        Duration::from_millis(10),
+    )?;
+    server.stop()?;
+    Ok(Witness::of("turns", took.len()))
 }
 
 fn in_bounded_batches(run: &Run) -> Result<Witness> {

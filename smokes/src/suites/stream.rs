@@ -3,10 +3,11 @@
 //! Knows single streams; that all of them see the same frames stands in `beat`.
 //! Invariant: nothing flows on a stream that the phase did not ask for.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use m0_spec::{S7, S8, S9, S10, S11, S12, S15, S21, S23};
+use m0_spec::{S7, S8, S9, S10, S11, S12, S15, S21, S23, S27};
 
 use super::beat::{BEAT_BOUND, NEVER_MS, notes_of};
 use crate::answer::{Chunk, Framing};
@@ -27,6 +28,12 @@ pub const PHASES: &[Phase] = &[
         20,
         &[S12, S21],
         starts_and_flows_at_once,
+    ),
+    beside(
+        "stream-misses-nothing-after-its-head",
+        30,
+        &[S27],
+        nothing_is_missed_after_the_head,
     ),
     beside("stream-heartbeat", 20, &[S10], heartbeat),
     beside("stream-client-gone", 20, &[S11], client_gone),
@@ -100,6 +107,34 @@ fn starts_and_flows_at_once(run: &Run) -> Result<Witness> {
     );
     server.stop()?;
     Ok(Witness::of("notes", delays.len()).and("workers", audience.workers()))
+}
+
+fn nothing_is_missed_after_the_head(run: &Run) -> Result<Witness> {
+    const STREAMS: usize = 300;
+    let server = Server::launch(run)
+        .workers(2)
+        .env("M0_HOSTCHECK_PERIOD_MS", NEVER_MS)
+        .start()?;
+    // On a connection that stands, so that the frame is published as soon after the head as can be.
+    let mut publisher = Peer::connect(server.addr())?;
+    publisher.get("/")?.expect(200)?;
+    let mut workers = BTreeSet::new();
+    for number in 0..STREAMS {
+        let mut stream = EventStream::open(server.addr(), None)?;
+        let note = number.to_string();
+        publisher.post("/publish", note.as_bytes())?.expect(200)?;
+        loop {
+            let item = stream.next(PATIENCE)?;
+            match item.with_context(|| format!("stream {number} misses its note"))? {
+                Item::Event(event) if event.name == "note" && event.data == note => break,
+                Item::Comment(_) => {}
+                other => anyhow::bail!("stream {number} brought {other:?} instead of its note"),
+            }
+        }
+        workers.insert(stream.slot()?);
+    }
+    server.stop()?;
+    Ok(Witness::of("streams", STREAMS).and("workers beyond the first", workers.len() - 1))
 }
 
 fn heartbeat(run: &Run) -> Result<Witness> {

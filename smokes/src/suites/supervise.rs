@@ -173,11 +173,19 @@ fn term_in_start_up(run: &Run) -> Result<Witness> {
     Ok(Witness::of("stopped before the banner", early).and("stopped in order", in_order))
 }
 
+/// A directory whose path leaves room: a socket's path has 107 bytes at the most (unix(7)), and the
+/// directory of a run may lie deep.
+fn short_dir() -> Result<tempfile::TempDir> {
+    let builder = tempfile::Builder::new().prefix("m0-").tempdir_in("/tmp");
+    builder.context("a directory below /tmp")
+}
+
 fn term_when_the_socket_appears(run: &Run) -> Result<Witness> {
     const RUNS: usize = 10;
     let mut early = 0;
+    let sockets = short_dir()?;
     for index in 0..RUNS {
-        let path = run.dir().join(format!("socket-{index}"));
+        let path = sockets.path().join(format!("socket-{index}"));
         let workers = if index % 2 == 0 { 1 } else { 2 };
         let server = Server::launch(run)
             .workers(workers)
@@ -289,8 +297,9 @@ fn adopted_listener(run: &Run) -> Result<Witness> {
 
 fn unix_socket(run: &Run) -> Result<Witness> {
     let mut answers = 0;
+    let sockets = short_dir()?;
     for workers in [1, 2] {
-        let path = run.dir().join(format!("socket-{workers}"));
+        let path = sockets.path().join(format!("socket-{workers}"));
         let ask = |path: &Path| -> Result<()> {
             let mut peer = Peer::connect_unix(path)?;
             peer.get("/")?.expect(200)?;

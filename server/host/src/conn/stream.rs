@@ -6,20 +6,20 @@
 
 use std::task::{Context, Poll, ready};
 
+use m0_framelog::Replay;
 use m0_streams::Fate;
 
 use super::{Conn, SCRATCH, Takeover};
 use crate::access::Entry;
-use crate::held::Held;
 
 impl Conn {
-    /// The answer in hand is a held stream.
-    pub(crate) fn hold(&self, held: Held, entry: Option<Box<Entry>>) {
-        *self.held.borrow_mut() = Some((held, entry));
+    /// The answer in hand is a held stream that begins as planned.
+    pub(crate) fn hold(&self, plan: Replay, entry: Option<Box<Entry>>) {
+        *self.held.borrow_mut() = Some((plan, entry));
     }
 
-    /// What the stream asked for and its log entry, for whoever takes the connection over.
-    pub(crate) fn take_held(&self) -> Option<(Held, Option<Box<Entry>>)> {
+    /// Where the stream begins and its log entry, for whoever takes the connection over.
+    pub(crate) fn take_held(&self) -> Option<(Replay, Option<Box<Entry>>)> {
         self.held.borrow_mut().take()
     }
 
