@@ -31,7 +31,7 @@ pub fn of(rule: &Rule, tree: &Path) -> Option<String> {
         let path = Path::new(&edit.file.value);
         let text = std::fs::read_to_string(tree.join(path)).ok()?;
         let row = if is_rust(path) {
-            tokens::of(&text)
+            tokens::of_file(&text)
         } else {
             None
         };

@@ -168,7 +168,7 @@ fn one(
     by_tokens: bool,
 ) -> Result<Range<usize>, Broken> {
     let row = if is_rust(path) {
-        tokens::of(text)
+        tokens::of_file(text)
     } else {
         None
     };

@@ -3,6 +3,8 @@
 //! Owns: which text is code. Comments, doc comments and white space are not. Refuses to parse more than
 //! brackets. Invariant: ranges rise and lie inside the text.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::ops::Range;
 use std::str::FromStr as _;
 
@@ -17,12 +19,34 @@ pub struct Token {
     pub range: Range<usize>,
 }
 
+/// Files whose tokens are kept; one of 400 lines is about 200 kB.
+const MOST_FILES: usize = 64;
+
+thread_local! {
+    static SEEN: RefCell<HashMap<String, Option<Vec<Token>>>> = RefCell::default();
+}
+
 /// The tokens of a whole file or of a piece with balanced brackets; `None` when it is no Rust.
 pub fn of(text: &str) -> Option<Vec<Token>> {
     let stream = TokenStream::from_str(text).ok()?;
     let mut flat = Vec::new();
     flatten(stream, &mut flat);
     Some(flat)
+}
+
+/// The same, for a file that is asked about again and again: many rules have an anchor in one file.
+pub fn of_file(text: &str) -> Option<Vec<Token>> {
+    SEEN.with_borrow_mut(|seen| {
+        if let Some(row) = seen.get(text) {
+            return row.clone();
+        }
+        if seen.len() == MOST_FILES {
+            seen.clear();
+        }
+        let row = of(text);
+        seen.insert(text.to_owned(), row.clone());
+        row
+    })
 }
 
 /// The tokens of a piece whose brackets need not balance, such as `for x in y {`.
@@ -164,15 +188,11 @@ fn push(flat: &mut Vec<Token>, text: String, span: Span) {
 
 /// Whether two Rust texts differ in more than comments and white space; unreadable text differs.
 pub fn differ(before: &str, after: &str) -> bool {
-    let texts = |text| {
-        Some(
-            of(text)?
-                .into_iter()
-                .map(|token| token.text)
-                .collect::<Vec<_>>(),
-        )
+    let texts = |row: Option<Vec<Token>>| {
+        let texts = row?.into_iter().map(|token| token.text);
+        Some(texts.collect::<Vec<_>>())
     };
-    match (texts(before), texts(after)) {
+    match (texts(of_file(before)), texts(of(after))) {
         (Some(before), Some(after)) => before != after,
         _ => before != after,
     }

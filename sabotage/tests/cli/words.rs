@@ -5,7 +5,7 @@ use std::process::Command;
 
 use regex::Regex;
 
-use super::fixture::{CAUGHT, Fixture, MISSED, SHELL_GATES, STALE};
+use super::fixture::{CAUGHT, Fixture, MISSED, SHELL_GATES, STALE, SUM, TAP};
 
 /// Every command, as the program itself lists them.
 fn commands(fixture: &Fixture) -> Vec<String> {
@@ -99,42 +99,113 @@ fn completions_and_man_pages_know_every_command() {
     }
 }
 
+/// A line for each thing asked and answered.
+struct Transcript<'f> {
+    fixture: &'f Fixture,
+    text: String,
+}
+
+impl Transcript<'_> {
+    /// Asks what may not change the tree.
+    fn ask(&mut self, args: &[&str]) {
+        let answer = self.fixture.run(args);
+        self.add(args, &answer.out, answer.code);
+    }
+
+    /// Asks what makes or renews files below `sabotage/`.
+    fn let_write(&mut self, args: &[&str]) {
+        let output = self.fixture.command(args).output().expect("the tool runs");
+        let out = [&output.stdout[..], &output.stderr[..]].concat();
+        let code = output.status.code().unwrap_or(-1);
+        self.add(args, &String::from_utf8_lossy(&out), code);
+    }
+
+    fn add(&mut self, args: &[&str], out: &str, code: i32) {
+        let out = lasting(self.fixture, out);
+        let args = lasting(self.fixture, &args.join(" "));
+        let _ = write!(self.text, "$ sabotage {args}\n{out}exit {code}\n\n");
+    }
+}
+
 #[m0_spec::row(B1, B21)]
 #[test]
 fn answers_of_the_commands_that_look() {
     let fixture = Fixture::shell(&[CAUGHT, MISSED, STALE].concat());
-    let mut text = String::new();
-    let mut ask = |args: &[&str]| {
-        let answer = fixture.run(args);
-        let out = lasting(&fixture, &answer.out);
-        let _ = write!(
-            text,
-            "$ sabotage {}\n{out}exit {}\n\n",
-            args.join(" "),
-            answer.code
-        );
+    let mut told = Transcript {
+        fixture: &fixture,
+        text: String::new(),
     };
-    ask(&["list"]);
-    ask(&["list", "--json", "adds-*"]);
-    ask(&["lint"]);
-    ask(&["show", "adds-wrong"]);
-    ask(&["run"]);
-    ask(&["show", "negates-wrong"]);
-    ask(&["report"]);
-    ask(&["evidence", "verify"]);
-    ask(&["run", "ads-wrong"]);
-    ask(&["run", "--shard", "4/3"]);
-    ask(&["report", "--form", "x"]);
-    fixture.write(
-        "sabotage/gates.yaml",
-        &SHELL_GATES.replace("results: tap", "result: tap"),
-    );
-    ask(&["lint"]);
+    for args in [
+        &["list"][..],
+        &["list", "--json", "adds-*"],
+        &["lint"],
+        &["show", "adds-wrong"],
+        &["evidence"],
+        &["run"],
+        &["show", "negates-wrong"],
+        &["report"],
+        &["evidence", "verify"],
+        &["run", "ads-wrong"],
+        &["run", "--shard", "4/3"],
+        &["report", "--form", "x"],
+    ] {
+        told.ask(args);
+    }
+    let gates = SHELL_GATES.replace("results: tap", "result: tap");
+    fixture.write("sabotage/gates.yaml", &gates);
+    told.ask(&["lint"]);
     fixture.write("sabotage/gates.yaml", SHELL_GATES);
+    let rules = CAUGHT.replace("gate: tap", "gate: tab");
+    fixture.write("sabotage/rules/r.yaml", &rules);
+    told.ask(&["lint"]);
+    hold("answers", &told.text);
+}
+
+#[m0_spec::row(B2, B26, B28)]
+#[test]
+fn answers_of_the_commands_that_make_something() {
+    let fixture = Fixture::new(&[
+        ("Makefile", "test:\n\tsh t.sh\n"),
+        ("sum.sh", SUM),
+        ("t.sh", TAP),
+    ]);
+    let mut told = Transcript {
+        fixture: &fixture,
+        text: String::new(),
+    };
+    told.let_write(&["init"]);
+    told.ask(&["list"]);
+    told.let_write(&["init"]);
+    told.ask(&["new", "sums-are-wrong"]);
+    told.ask(&["new", "sums-are-wrong", "--from-diff"]);
+    fixture.commit("the tool's files");
+    fixture.write("sum.sh", &SUM.replace("$1 + $2", "$1 - $2"));
+    told.ask(&["new", "sums-are-wrong", "--from-diff"]);
+    fixture.write("sum.sh", SUM);
     fixture.write(
-        "sabotage/rules/r.yaml",
-        &CAUGHT.replace("gate: tap", "gate: tab"),
+        "sabotage/rules/first.yaml",
+        &CAUGHT.replace(
+            "{gate: tap, check: adds, message: 'got -1, want 5'}",
+            "{gate: tests, check: exit}",
+        ),
     );
-    ask(&["lint"]);
-    hold("answers", &text);
+    told.let_write(&["accept"]);
+    told.ask(&["lint"]);
+    let copy = fixture.cache().join("copy");
+    std::fs::create_dir_all(&copy).expect("made");
+    std::fs::write(copy.join("sum.sh"), SUM).expect("written");
+    let copy = copy.display().to_string();
+    told.ask(&["apply", "adds-wrong", "--dir", &copy]);
+    told.ask(&["apply", "adds-wrong", "--dir", &copy]);
+    told.ask(&["apply", "adds-wrong", "--dir", "."]);
+    told.ask(&[
+        "run",
+        "--shard",
+        "1/2",
+        "--json",
+        &format!("{copy}/part.json"),
+    ]);
+    told.ask(&["merge", &format!("{copy}/part.json")]);
+    told.ask(&["clean"]);
+    hold("makes", &told.text);
 }
