@@ -262,6 +262,9 @@ pub const D48: Row = Row { id: "D48", title: "A worker never takes the exit stat
 /// The frame log's lock is free and every sibling publishes again as soon as a worker that held it is reaped.
 pub const D49: Row = Row { id: "D49", title: "The frame log's lock is free and every sibling publishes again as soon as a worker that held it is reaped." };
 
+/// A state that breaks one of the supervisor's invariants stops the supervisor by assertion, which says the sentence that is untrue.
+pub const D50: Row = Row { id: "D50", title: "A state that breaks one of the supervisor's invariants stops the supervisor by assertion, which says the sentence that is untrue." };
+
 /// An axum Router is an application as it stands.
 pub const E1: Row = Row { id: "E1", title: "An axum Router is an application as it stands." };
 
@@ -1202,6 +1205,7 @@ pub const ALL: &[Row] = &[
     D47,
     D48,
     D49,
+    D50,
     E1,
     E2,
     E3,

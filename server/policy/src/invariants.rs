@@ -3,6 +3,9 @@
 //! Owns the list, in words and in code. Changes nothing and decides nothing. Invariant of the
 //! list: every step from a state that satisfies it leads to one that does, for any lawful event.
 
+#[cfg(test)]
+mod tests;
+
 use crate::drain::Stop;
 use crate::slot::{Phase, Slot, Worker};
 use crate::state::{Course, State, is_child_pid};

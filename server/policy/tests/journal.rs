@@ -91,7 +91,10 @@ fn the_journal_keeps_its_bound_and_the_newest() {
         let actions = step(&mut state, event);
         journal.record(event, &actions);
     }
-    assert_eq!(journal.len(), JOURNAL_ENTRIES);
+    assert_eq!(
+        (journal.len(), journal.is_empty()),
+        (JOURNAL_ENTRIES, false)
+    );
     let text = journal.text();
     assert!(text.ends_with(&format!("event tick now={count}\n")));
     assert!(!text.contains(&format!(
