@@ -5,7 +5,7 @@ mod reader;
 
 use fixture::{BUDGET, Memory, Socket, beats, deliver_all, publish, publish_many};
 use m0_framelog::Replay;
-use m0_streams::{Delivered, Fate, Full, Key, Registry, Stream};
+use m0_streams::{Delivered, Fate, Full, Key, Registry, Stream, Wrote};
 use reader::{interpret, unchunk};
 
 #[m0_spec::row(S7, S8)]
@@ -85,6 +85,40 @@ fn a_worker_that_was_overtaken_tells_its_streams_of_the_gap() {
         (vec![("gap".to_owned(), String::new())], true)
     );
     assert_eq!(registry.live_next(), log.oldest());
+}
+
+#[m0_spec::row(S8)]
+#[test]
+fn a_worker_that_was_overtaken_ends_no_stream_that_misses_nothing() {
+    let memory = Memory::new(1024);
+    let log = memory.log();
+    let mut registry = Registry::new(log, 10, BUDGET);
+    publish_many(log, 100);
+    // Both come from a faster worker, and all that they miss is still held.
+    let (oldest, tail) = (log.oldest(), log.tail());
+    let mut held = [oldest, tail].map(|next| {
+        let key = registry.insert(Replay::From(next), false, 0);
+        (key.expect("room"), next, Socket::open())
+    });
+    let mut changes = Vec::new();
+    loop {
+        let delivered = registry.deliver_next(0, &mut changes, |key, bytes| {
+            let mut to = held.iter_mut().filter(|(other, ..)| *other == key);
+            to.next().expect("one of the two").2.write(bytes)
+        });
+        match delivered {
+            Delivered::Empty => break,
+            Delivered::Lapped { .. } => assert_eq!(registry.live_next(), oldest),
+            Delivered::Frame(_) => {}
+        }
+    }
+    for (key, next, socket) in &held {
+        assert!(
+            !registry.get(*key).expect("held").is_ending(),
+            "from {next}"
+        );
+        assert_eq!(socket.events(), (beats(*next..tail), false));
+    }
 }
 
 #[m0_spec::row(S10)]
@@ -249,10 +283,31 @@ fn a_registry_takes_as_many_streams_as_it_may() {
         .insert(Replay::LiveFrom(1), false, 0)
         .expect("room");
     assert!(!registry.has_room());
+    assert_eq!((registry.len(), registry.is_empty()), (2, false));
     assert_eq!(registry.insert(Replay::LiveFrom(1), false, 0), Err(Full));
     registry.remove(first);
     assert!(registry.has_room());
     assert!(registry.insert(Replay::LiveFrom(1), false, 0).is_ok());
+}
+
+#[m0_spec::row(S11)]
+#[test]
+fn nothing_is_read_for_a_peer_that_is_gone() {
+    let memory = Memory::new(64 * 1024);
+    let log = memory.log();
+    publish_many(log, 100);
+    let mut registry = Registry::new(log, 10, BUDGET);
+    let key = registry.insert(Replay::From(1), false, 0).expect("room");
+    let mut writes = 0;
+    let fate = registry.pump(key, 0, |_| {
+        writes += 1;
+        Wrote::Gone
+    });
+    assert_eq!(
+        (fate, writes),
+        (Fate::Gone, 1),
+        "its replay is longer than its outbox"
+    );
 }
 
 #[m0_spec::row(S11)]

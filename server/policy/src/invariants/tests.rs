@@ -53,23 +53,23 @@ const CASES: [Case; 26] = [
         state.slots.pop();
     }),
     ("no two slots hold the same process", serving, |state| {
-        worker(state).pid = 11
+        worker(state).pid = 11;
     }),
     ("one process that is not init", serving, |state| {
-        worker(state).pid = 1
+        worker(state).pid = 1;
     }),
     ("a worker was forked in the past", serving, |state| {
         worker(state).ready_ms = None;
         worker(state).forked_ms = NOW_MS + 1;
     }),
     ("ready after its fork and in the past", serving, |state| {
-        worker(state).ready_ms = Some(499)
+        worker(state).ready_ms = Some(499);
     }),
     ("ready after its fork and in the past", serving, |state| {
-        worker(state).ready_ms = Some(NOW_MS + 1)
+        worker(state).ready_ms = Some(NOW_MS + 1);
     }),
     ("a row of deaths began in the past", serving, |state| {
-        state.slots[0].row.since_ms = NOW_MS + 1
+        state.slots[0].row.since_ms = NOW_MS + 1;
     }),
     ("before the start nobody has died", serving, |state| {
         *state = State::new(state.config, NOW_MS);
@@ -88,7 +88,7 @@ const CASES: [Case; 26] = [
         },
     ),
     ("no slot in a crash loop", serving, |state| {
-        state.slots[0].row.deaths = LIMIT
+        state.slots[0].row.deaths = LIMIT;
     }),
     ("due within the largest backoff", serving, |state| {
         state.slots[0].phase = vacant(None);
@@ -114,10 +114,10 @@ const CASES: [Case; 26] = [
         state.slots[0].phase = Phase::Starting(*worker(state));
     }),
     ("a worker that serves is ready", serving, |state| {
-        worker(state).ready_ms = None
+        worker(state).ready_ms = None;
     }),
     ("a worker that serves was not killed", serving, |state| {
-        worker(state).killed = true
+        worker(state).killed = true;
     }),
     ("a worker drains only in a stop", serving, |state| {
         state.slots[0].phase = Phase::Draining(*worker(state));
@@ -144,7 +144,7 @@ const CASES: [Case; 26] = [
             .for_each(|slot| slot.phase = vacant(None));
     }),
     ("stands in while a worker is stopped", serving, |state| {
-        worker(state).stopped = true
+        worker(state).stopped = true;
     }),
     (
         "a host whose slots all serve has been announced",
