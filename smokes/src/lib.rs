@@ -13,6 +13,7 @@ pub mod audience;
 pub mod ends;
 pub mod events;
 pub mod fake;
+pub mod headroom;
 pub mod helper;
 pub mod launch;
 pub mod lines;

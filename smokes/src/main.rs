@@ -16,7 +16,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use smokes::phase::{Phase, matches};
 use smokes::run::Run;
 use smokes::runner::{Plan, Ran, Watcher};
-use smokes::{fake, helper, outcome, planted, report, runner, suites};
+use smokes::{fake, headroom, helper, outcome, planted, report, runner, suites};
 
 /// Drives the server as real processes and checks what it promises.
 #[derive(Debug, Parser)]
@@ -40,6 +40,9 @@ struct Options {
     /// Write JUnit XML.
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
+    /// Append Markdown to this file: the bounded quantities, the least headroom first.
+    #[arg(long, value_name = "FILE")]
+    summary: Option<PathBuf>,
     /// The server to drive. Default: `host_check` beside this binary.
     #[arg(long, value_name = "PATH")]
     server_bin: Option<PathBuf>,
@@ -182,9 +185,13 @@ fn show(options: &Options, all: &[Ran], screen: &Screen) -> Result<ExitCode> {
     if let Some(path) = &options.junit {
         write(path, &report::junit(all, &tree))?;
     }
+    if let Some(path) = &options.summary {
+        headroom::summarise(all, path)?;
+    }
     if options.tap {
         anstream::print!("{}", report::tap(all));
     }
+    screen.say(&headroom::table(all, 10));
     for ran in all.iter().filter(|ran| !ran.outcome.passed()) {
         let why = ran.outcome.failure.as_deref().unwrap_or_default();
         let first = why.lines().next().unwrap_or_default();

@@ -115,7 +115,8 @@ fn figure(measure: &Measure) -> String {
     text
 }
 
-fn short(value: f64) -> String {
+/// A figure with as many places as it needs.
+pub(crate) fn short(value: f64) -> String {
     if value.fract() == 0.0 || value.abs() >= 1000.0 {
         format!("{value:.0}")
     } else {

@@ -748,6 +748,15 @@ pub const H49: Row = Row { id: "H49", title: "verify makes all evidence anew bef
 /// The gate lint asks of every sabotage rule whether it still applies and its surroundings were accepted, builds no rule, and runs before what is slow.
 pub const H50: Row = Row { id: "H50", title: "The gate lint asks of every sabotage rule whether it still applies and its surroundings were accepted, builds no rule, and runs before what is slow." };
 
+/// The smokes end with the bounded quantities in order of their headroom, the least first, and give a forge's summary all of them.
+pub const H51: Row = Row { id: "H51", title: "The smokes end with the bounded quantities in order of their headroom, the least first, and give a forge's summary all of them." };
+
+/// Every command, flag, variable and file that a README or ARCHITECTURE names exists, and every command, flag, variable, exit code and crate that exists is named in the page that owns it.
+pub const H52: Row = Row { id: "H52", title: "Every command, flag, variable and file that a README or ARCHITECTURE names exists, and every command, flag, variable, exit code and crate that exists is named in the page that owns it." };
+
+/// Every flag and command has a text for --help, and the completions of every shell know all of them.
+pub const H53: Row = Row { id: "H53", title: "Every flag and command has a text for --help, and the completions of every shell know all of them." };
+
 /// No field of an event can end it early or forge another: CR, LF, CRLF, NUL and U+2028 are encoded or refused.
 pub const S1: Row = Row { id: "S1", title: "No field of an event can end it early or forge another: CR, LF, CRLF, NUL and U+2028 are encoded or refused." };
 
@@ -1367,6 +1376,9 @@ pub const ALL: &[Row] = &[
     H48,
     H49,
     H50,
+    H51,
+    H52,
+    H53,
     S1,
     S2,
     S3,

@@ -5,7 +5,7 @@
 //! its path.
 
 use std::os::unix::process::CommandExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
@@ -57,6 +57,10 @@ pub(crate) fn run(repository: &Repository, args: &[String]) -> Result<()> {
         if !args.iter().any(|word| word.starts_with("--json")) {
             let file = results.join("smoke-results.jsonl");
             words.push(format!("--json={}", file.display()));
+        }
+        if let Some(file) = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|file| !file.is_empty())
+        {
+            words.push(format!("--summary={}", Path::new(&file).display()));
         }
     }
     // The same process, so that a signal to it and its exit code are the smokes' own.
