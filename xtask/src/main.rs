@@ -61,6 +61,13 @@ enum Command {
     },
     /// Ask whether every sabotage rule still applies to the source as it is (no rule is built).
     SabotageLint,
+    /// Say which part of a change its own tests hold: take the other hunks back one at a time.
+    #[command(disable_help_flag = true)]
+    Prove {
+        /// Passed on to `sabotage prove`; without any it is the change that `--quick` means.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
     /// Run the gates that a change must pass.
     Ci {
         /// Run only these gates.
@@ -123,6 +130,7 @@ fn dispatch(command: Command) -> Result<()> {
         Command::Probe { args } => probe::run(&repository, &args),
         Command::SabotageHost { args } => sabotage::run(&repository, &args),
         Command::SabotageLint => sabotage::lint(&repository),
+        Command::Prove { args } => sabotage::prove(&repository, &args),
         Command::Ci { only } => gates::run(&repository, &only),
         Command::Tidy => tidy::run(&repository),
         Command::Spec { check } => spec::run(&repository.root, check),

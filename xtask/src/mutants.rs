@@ -43,7 +43,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "K/N", value_parser = shard)]
     shard: Option<Shard>,
     /// Seconds after which the tests of one mutant have hung, which is noticed.
-    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
     timeout: u32,
     /// Print one JSON object on stdout; all else goes to stderr.
     #[arg(long)]

@@ -6,6 +6,7 @@
 //! is the one that was just built, its exit code is this command's, and evidence of an earlier run is
 //! never left in the place of this one's.
 
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -63,6 +64,23 @@ pub(crate) fn lint(repository: &Repository) -> Result<()> {
         std::process::exit(status.code().unwrap_or(70));
     }
     Ok(())
+}
+
+/// `cargo xtask prove`: becomes `sabotage prove`; without words it is of the change that `--quick` means.
+pub(crate) fn prove(repository: &Repository, args: &[String]) -> Result<()> {
+    let tool = build(repository)?;
+    let mut command = Command::new(&tool);
+    command
+        .arg("--directory")
+        .arg(&repository.root)
+        .arg("prove")
+        .args(args);
+    if args.is_empty() {
+        command.arg("--base").arg(base(&repository.root));
+    }
+    // The same process, so that a signal to it and its exit code are the tool's own.
+    let error = command.exec();
+    Err(error).with_context(|| format!("cannot become {}", tool.display()))
 }
 
 /// The tool, as this tree builds it.
