@@ -4,7 +4,9 @@
 //! rustfmt and clippy do. Invariant: each check is a pure function of the tree, and has a test in
 //! which a planted violation is found.
 
+mod help;
 mod manifests;
+mod prose;
 pub(crate) mod source;
 #[cfg(test)]
 mod tests;
@@ -54,7 +56,7 @@ const UNFINISHED: [&str; 3] = [
 type Check = (&'static str, fn(&Tree) -> Vec<Finding>);
 
 /// Every check, with the sentence that it enforces.
-const CHECKS: [Check; 9] = [
+const CHECKS: [Check; 11] = [
     ("every Rust file begins with a header", headers),
     ("no Rust file is longer than 450 lines", lengths),
     ("nothing is left unfinished", unfinished),
@@ -73,6 +75,11 @@ const CHECKS: [Check; 9] = [
         manifests::apart,
     ),
     ("every test names its rows", tests_with_rows::check),
+    ("every flag and command has a text for --help", help::check),
+    (
+        "what the pages name exists, and what exists is named in the page that owns it",
+        prose::check,
+    ),
 ];
 
 /// Runs every check; prints each finding with its place.

@@ -22,32 +22,61 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-const COMMANDS: [&str; 9] = [
+/// Those that this program answers for; the others pass `--help` on.
+const OWN: [&str; 9] = [
     "test",
-    "smoke-host",
-    "sabotage-lint",
     "ci",
     "tidy",
     "spec",
     "deny",
     "setup",
+    "verify",
+    "mutants",
     "completions",
 ];
+
+/// The commands that the help lists.
+fn commands() -> Vec<String> {
+    let help = stdout(&xtask(&["--help"]));
+    let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let named = listed.take_while(|line| line.starts_with("  "));
+    let word = |line: &str| line.split_whitespace().next().map(str::to_owned);
+    let all: Vec<String> = named
+        .filter_map(word)
+        .filter(|name| name != "help")
+        .collect();
+    assert!(all.len() > OWN.len(), "{help}");
+    all
+}
+
+/// The long flags in a help text.
+fn flags(help: &str) -> Vec<&str> {
+    let words = help.split_whitespace();
+    let flags = words.filter_map(|word| word.strip_prefix("--"));
+    let name = |word: &str| {
+        word.find(|c: char| !(c.is_ascii_lowercase() || c == '-'))
+            .unwrap_or(word.len())
+    };
+    flags
+        .map(|word| &word[..name(word)])
+        .filter(|name| !name.is_empty())
+        .collect()
+}
 
 #[m0_spec::row(H27)]
 #[test]
 fn help_names_every_command_and_each_has_its_own() {
-    let help = stdout(&xtask(&["--help"]));
-    for command in COMMANDS {
-        assert!(help.contains(&format!("  {command}")), "{command}: {help}");
-        // The smokes answer for themselves.
-        if command != "smoke-host" {
-            let own = xtask(&[command, "--help"]);
-            assert!(
-                own.status.success() && stdout(&own).contains("Usage:"),
-                "{own:?}"
-            );
-        }
+    let listed = commands();
+    for command in OWN {
+        assert!(
+            listed.iter().any(|name| name == command),
+            "{command}: {listed:?}"
+        );
+        let own = xtask(&[command, "--help"]);
+        assert!(
+            own.status.success() && stdout(&own).contains("Usage:"),
+            "{own:?}"
+        );
     }
 }
 
@@ -70,15 +99,26 @@ fn a_wrong_word_exits_2_and_names_the_nearest() {
     assert_eq!(xtask(&[]).status.code(), Some(2));
 }
 
-#[m0_spec::row(H27)]
+#[m0_spec::row(H53)]
 #[test]
-fn completions_know_the_commands() {
-    for shell in ["bash", "zsh", "fish"] {
-        let text = stdout(&xtask(&["completions", shell]));
-        assert!(
-            COMMANDS.iter().all(|command| text.contains(command)),
-            "{shell}: {text}"
-        );
+fn completions_know_every_command_and_every_flag() {
+    let listed = commands();
+    let helps = OWN.map(|command| stdout(&xtask(&[command, "--help"])));
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let output = xtask(&["completions", shell]);
+        let text = stdout(&output);
+        assert!(output.status.success(), "{shell}: {output:?}");
+        for name in &listed {
+            assert!(text.contains(name.as_str()), "{shell}: {name}");
+        }
+        for flag in helps.iter().flat_map(|help| flags(help)) {
+            // The text of a flag may speak of another program's.
+            let ours = flag == "help"
+                || helps
+                    .iter()
+                    .any(|help| help.contains(&format!("      --{flag}")));
+            assert!(!ours || text.contains(flag), "{shell}: --{flag}");
+        }
     }
 }
 

@@ -208,6 +208,7 @@ mod tests {
                 ),
             ],
             packages: vec![package("a", "a"), package("inner", "a/inner")],
+            others: Vec::new(),
         });
         for (binary, test, kind) in [
             ("a::mixed", "any", Kind::Property),

@@ -13,7 +13,7 @@ fn file(path: &str, text: &str) -> Tree {
             path: path.into(),
             text,
         }],
-        packages: Vec::new(),
+        ..Tree::default()
     }
 }
 
@@ -193,8 +193,8 @@ fn a_dependency_between_server_and_tools() {
             self::package("m0-spec", "spec", &[]),
         ];
         Tree {
-            files: Vec::new(),
             packages: [package].into_iter().chain(others).collect(),
+            ..Tree::default()
         }
     };
     fn package_of_server() -> Package {
@@ -235,8 +235,8 @@ fn a_dependency_between_server_and_tools() {
 #[test]
 fn the_engine_in_another_manifest() {
     let tree = |name, dir| Tree {
-        files: Vec::new(),
         packages: vec![package(name, dir, &[("hyper", None)])],
+        ..Tree::default()
     };
     one(
         &tree("m0-streams", "server/streams"),
@@ -245,4 +245,25 @@ fn the_engine_in_another_manifest() {
     );
     clean(&tree("m0-host", "server/host"));
     clean(&tree("probes", "probes"));
+}
+
+#[m0_spec::row(H53)]
+#[test]
+fn a_flag_or_a_command_without_a_text() {
+    let told = "#[derive(Debug, Subcommand)]\nenum Command {\n    /// Runs.\n    #[command(name = \"r\")]\n    Run(Box<Options>),\n}\n\
+                struct Options {\n    /// How many.\n    #[arg(\n        long,\n        default_value_t = 1\n    )]\n    jobs: usize,\n\
+                \x20   #[arg(long, hide = true)]\n    own: bool,\n}\n";
+    clean(&file("a/src/x.rs", told));
+    let flag = told.replace("    /// How many.\n", "");
+    one(
+        &file("a/src/x.rs", &flag),
+        "a/src/x.rs:13:1:",
+        "the argument jobs has no text",
+    );
+    let command = told.replace("    /// Runs.\n", "");
+    one(
+        &file("a/src/x.rs", &command),
+        "a/src/x.rs:5:1:",
+        "the command Run has no text",
+    );
 }

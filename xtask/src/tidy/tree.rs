@@ -3,7 +3,7 @@
 //! Owns: which files of the repository are ours. Refuses to look into build directories, the git
 //! directory and files that are not text. Invariant: paths are relative to the root, with `/`.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use anyhow::{Context, Result};
 
@@ -37,15 +37,35 @@ impl File {
 pub(crate) struct Tree {
     pub(crate) files: Vec<File>,
     pub(crate) packages: Vec<Package>,
+    /// Files that are not read, by their paths: licences, the lock file, pictures.
+    pub(crate) others: Vec<PathBuf>,
 }
 
 /// Files of these kinds are read.
 const KINDS: [&str; 6] = ["rs", "toml", "yaml", "yml", "md", "sh"];
 
 impl Tree {
+    /// Whether this is a file, or a directory with one below it.
+    pub(crate) fn has(&self, path: &Path) -> bool {
+        let mut plain = PathBuf::new();
+        for part in path.components() {
+            match part {
+                Component::ParentDir => {
+                    plain.pop();
+                }
+                Component::CurDir => {}
+                other => plain.push(other),
+            }
+        }
+        let read = self.files.iter().map(|file| &file.path);
+        read.chain(&self.others)
+            .any(|known| known.starts_with(&plain))
+    }
+
     /// Reads the repository, sorted by path.
     pub(crate) fn read(repository: &Repository) -> Result<Self> {
         let mut files = Vec::new();
+        let mut others = Vec::new();
         let mut dirs = vec![repository.root.clone()];
         while let Some(dir) = dirs.pop() {
             let entries = std::fs::read_dir(&dir)
@@ -56,14 +76,19 @@ impl Tree {
                 if path.is_dir() {
                     let ours = name != "target" && name != ".git" && path != repository.target;
                     dirs.extend(ours.then_some(path.clone()));
-                } else if is_ours(&path) {
-                    let text = std::fs::read_to_string(&path)
-                        .with_context(|| format!("cannot read {}", path.display()))?;
-                    let path = path
-                        .strip_prefix(&repository.root)
-                        .expect("the walk began there")
-                        .into();
-                    files.push(File { path, text });
+                } else {
+                    let relative = path.strip_prefix(&repository.root);
+                    let relative: PathBuf = relative.expect("the walk began there").into();
+                    if is_ours(&path) {
+                        let text = std::fs::read_to_string(&path)
+                            .with_context(|| format!("cannot read {}", path.display()))?;
+                        files.push(File {
+                            path: relative,
+                            text,
+                        });
+                    } else {
+                        others.push(relative);
+                    }
                 }
             }
         }
@@ -74,7 +99,11 @@ impl Tree {
                 package.manifest_path = path.into();
             }
         }
-        Ok(Self { files, packages })
+        Ok(Self {
+            files,
+            packages,
+            others,
+        })
     }
 }
 
