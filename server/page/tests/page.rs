@@ -37,6 +37,9 @@ fn a_formatted_page_attaches_with_the_same_meaning() {
             word.store(u64::MAX, Relaxed);
         }
         let page = Page::format(&memory, workers, 99);
+        let fresh = words(words_needed(workers));
+        Page::format(&fresh, workers, 99);
+        assert_eq!(image(&memory), image(&fresh), "an old word is left");
         page.event_id_word().store(5, Relaxed);
         let other = Page::attach(&memory).expect("it was formatted");
         assert_eq!(

@@ -104,12 +104,6 @@ fn survivor(mutant: &Mutant, count: usize, entry: Option<&Entry>) -> Finding {
     }
 }
 
-impl Entry {
-    fn key(&self) -> Key<'_> {
-        (&self.file, &self.mutant)
-    }
-}
-
 impl Mutant {
     fn key(&self) -> Key<'_> {
         (&self.file, &self.what)

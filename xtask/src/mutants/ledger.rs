@@ -29,7 +29,7 @@ pub(super) struct Entry {
 #[serde(deny_unknown_fields)]
 struct Written {
     file: String,
-    mutant: Spanned<String>,
+    mutants: Vec<Spanned<String>>,
     #[serde(default = "one")]
     times: usize,
     why: String,
@@ -37,6 +37,13 @@ struct Written {
 
 fn one() -> usize {
     1
+}
+
+impl Entry {
+    /// A mutant without its place: file and words.
+    pub(super) fn key(&self) -> (&str, &str) {
+        (&self.file, &self.mutant)
+    }
 }
 
 /// Reads the list; a file that is not there is an empty one.
@@ -58,41 +65,29 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Vec<Entry>> {
         .map_err(|error| anyhow::anyhow!("{}", explain(path, error.without_snippet())))?;
     let mut entries: Vec<Entry> = Vec::new();
     for written in written {
-        let at = At::location(path, &written.mutant.referenced);
-        let refuse = |message: &str| {
-            let message = message.to_owned();
-            Finding {
-                at: at.clone(),
-                message,
-            }
-        };
-        if written.why.split_whitespace().count() < 3 {
-            bail!(
-                "{}",
-                refuse("`why` gives no reason: say why no test could or should notice")
-            );
+        let why = written.why.split_whitespace().collect::<Vec<_>>().join(" ");
+        for mutant in written.mutants {
+            let entry = Entry {
+                file: written.file.clone(),
+                mutant: mutant.value,
+                times: written.times,
+                why: why.clone(),
+                at: At::location(path, &mutant.referenced),
+            };
+            let twice = entries.iter().find(|other| other.key() == entry.key());
+            let message = if why.split(' ').count() < 3 {
+                "`why` gives no reason: say why no test could or should notice".to_owned()
+            } else if entry.times == 0 {
+                "`times` is 0: leave the entry out".to_owned()
+            } else if let Some(first) = twice {
+                format!("the same mutant stands at {}: use `times`", first.at)
+            } else {
+                entries.push(entry);
+                continue;
+            };
+            let at = entry.at;
+            bail!("{}", Finding { at, message });
         }
-        if written.times == 0 {
-            bail!("{}", refuse("`times` is 0: leave the entry out"));
-        }
-        let same =
-            |entry: &&Entry| entry.file == written.file && entry.mutant == written.mutant.value;
-        if let Some(first) = entries.iter().find(same) {
-            bail!(
-                "{}",
-                refuse(&format!(
-                    "the same mutant stands at {}: use `times`",
-                    first.at
-                ))
-            );
-        }
-        entries.push(Entry {
-            file: written.file,
-            mutant: written.mutant.value,
-            times: written.times,
-            why: written.why.split_whitespace().collect::<Vec<_>>().join(" "),
-            at,
-        });
     }
     Ok(entries)
 }

@@ -43,7 +43,7 @@ fn told(judged: &Judged) -> Vec<String> {
 }
 
 fn entry(what: &str, times: usize) -> String {
-    format!("- {{file: {FILE}, mutant: {what}, times: {times}, why: it makes no difference}}\n")
+    format!("- {{file: {FILE}, mutants: [{what}], times: {times}, why: it makes no difference}}\n")
 }
 
 const GONE: Option<Fate> = Some(Fate::Caught);
@@ -83,7 +83,7 @@ fn a_second_survivor_with_the_same_words_is_not_covered_by_the_first() {
         "{told:?}"
     );
     assert!(
-        told[1].contains("2 such survive and list.yaml:1:42 says 1"),
+        told[1].contains("2 such survive and list.yaml:1:44 says 1"),
         "{told:?}"
     );
 }
@@ -150,13 +150,13 @@ fn an_entry_without_a_reason_or_twice_is_refused_with_its_place() {
         error.to_string()
     };
     let twice = entry("m", 1) + &entry("m", 1);
-    let bare = format!("- {{file: {FILE}, mutant: m, why: fine}}\n");
+    let bare = format!("- {{file: {FILE}, mutants: [m], why: fine}}\n");
     for (text, place, part) in [
         (twice, "list.yaml:2:", "stands at list.yaml:1:"),
         (bare, "list.yaml:1:", "gives no reason"),
         (entry("m", 0), "list.yaml:1:", "`times` is 0"),
         (
-            format!("- {{file: {FILE}, mutant: m, wy: it makes no difference}}\n"),
+            format!("- {{file: {FILE}, mutants: [m], wy: it makes no difference}}\n"),
             "list.yaml:1:",
             "why",
         ),
