@@ -26,6 +26,8 @@ use crate::verdict::Exit;
 
 const EXIT_CODES: &str = "\
 Exit codes, most serious first:
+ 70  a defect of this program
+130  interrupted: what was judged is told, the rest is PENDING
   2  the command line is wrong, or a file cannot be read
   4  a gate is not green on the clean tree, so there is no verdict
   3  a rule is BROKEN: it proves nothing
@@ -35,7 +37,6 @@ Exit codes, most serious first:
   8  incomplete: rules or shards without a verdict
   7  nothing ran
   0  all is as declared
- 70  a defect of this program
 
 Start: sabotage init, then sabotage run; sabotage COMMAND --help shows an example.";
 
@@ -155,6 +156,12 @@ struct RunOptions {
     /// Keep the verdicts of the last run, if it was of the same tree.
     #[arg(long)]
     resume: bool,
+    /// Judge every rule anew, and keep no verdict for later runs.
+    #[arg(long)]
+    no_cache: bool,
+    /// Look at the clean tree again after so many rules; 0 looks at the end only.
+    #[arg(long, default_value_t = 50, value_name = "N")]
+    sentinel: usize,
     /// A build for each rule, also where one build could serve all.
     #[arg(long)]
     per_rule: bool,
@@ -228,11 +235,22 @@ pub fn main() -> ExitCode {
             return ExitCode::from(if usage { Exit::Usage.code() } else { 0 });
         }
     };
-    match dispatch(cli) {
-        Ok(exit) => ExitCode::from(exit.code()),
-        Err(error) => {
+    ExitCode::from(guarded(|| dispatch(cli)).code())
+}
+
+/// The exit code of the work: an error is the caller's to mend, a panic is a defect of this program.
+fn guarded(work: impl FnOnce() -> Result<Exit>) -> Exit {
+    match std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)) {
+        Ok(Ok(exit)) => exit,
+        Ok(Err(error)) => {
             anstream::eprintln!("sabotage: {error:#}");
-            ExitCode::from(Exit::Usage.code())
+            Exit::Usage
+        }
+        Err(_) => {
+            anstream::eprintln!(
+                "sabotage: a defect of this program; your working tree is as it was"
+            );
+            Exit::Internal
         }
     }
 }
@@ -309,6 +327,8 @@ fn run(root: &Path, asked: &RunOptions) -> Result<Exit> {
         elsewhere: !asked.no_elsewhere,
         jailed: !asked.no_jail,
         jobs: asked.jobs,
+        cache: !asked.no_cache,
+        sentinel: asked.sentinel,
         quiet: asked.quiet,
     };
     let session = match Session::open(root, options)? {

@@ -18,7 +18,8 @@ pub fn matches(pattern: &str, name: &str) -> bool {
     regex(pattern).is_match(name)
 }
 
-fn regex(pattern: &str) -> Regex {
+/// The pattern, for many names.
+pub(crate) fn regex(pattern: &str) -> Regex {
     let mut text = String::from("^");
     let mut rest = pattern;
     while let Some(c) = rest.chars().next() {

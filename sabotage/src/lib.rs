@@ -13,6 +13,7 @@ pub mod pins;
 pub mod prove;
 pub mod report;
 pub mod results;
+pub mod revert;
 pub mod run;
 pub mod schema;
 pub mod session;

@@ -4,7 +4,7 @@
 //! *not held*. Works in a slot of its own, on what git has recorded, never on the working tree.
 //! Invariant: a hunk is held only when a check that passes with it goes red without it.
 
-mod change;
+pub(crate) mod change;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

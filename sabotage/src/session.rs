@@ -1,16 +1,21 @@
 //! A run: the tree is copied, the gates are measured clean, each rule is applied and judged.
 //!
-//! Owns the order. Reading order: `select`, `baseline`, `together` (one build for all), `own` (a build for each rule), `judge`.
+//! Owns the order. Reading order: `select`, `cache`, `baseline`, `together` (one build for all), `own` (a build for each
+//! rule), `judge`, `elsewhere`, `sentinel`.
 //! Invariants: no verdict without a green clean tree; the copy is the tree again after each rule; what
 //! follows the last green sentinel is withdrawn when the next is not green.
 
 pub mod baseline;
+mod cache;
+mod elsewhere;
 mod judge;
 mod own;
+pub mod pace;
 pub mod select;
+mod sentinel;
 mod together;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -23,6 +28,7 @@ use crate::pins;
 use crate::report;
 use crate::report::told::Told;
 use crate::run::gate::Place;
+use crate::run::interrupt::{self, Interrupted};
 use crate::schema::rule::Rule;
 use crate::schema::{Declared, check, read};
 use crate::slot::{Slot, home};
@@ -30,6 +36,9 @@ use crate::source::edit::{self, Broken, Changed};
 use crate::source::patch::Patch;
 use crate::tree::Tree;
 use crate::verdict::{Exit, Record, Verdict, exit_of};
+use cache::Cache;
+use pace::Pace;
+use sentinel::Watch;
 
 /// What is asked for.
 #[derive(Debug, Clone)]
@@ -56,6 +65,10 @@ pub struct Options {
     pub jailed: bool,
     /// Gates at once; 0 is chosen from what the baseline measured.
     pub jobs: usize,
+    /// Verdicts of earlier runs are used where everything they rest on is the same.
+    pub cache: bool,
+    /// Rules between two looks at the clean tree; 0 looks at the end only.
+    pub sentinel: usize,
     /// Show nothing while running.
     pub quiet: bool,
 }
@@ -74,6 +87,8 @@ impl Default for Options {
             elsewhere: true,
             jailed: true,
             jobs: 0,
+            cache: true,
+            sentinel: 50,
             quiet: false,
         }
     }
@@ -116,12 +131,22 @@ pub struct Summary {
     pub wall: Duration,
     /// Seconds a rule: rules built alone, and rules built together, where there were any.
     pub per_rule: BTreeMap<String, f64>,
+    /// Time of the gates that one build served.
+    pub pace: Pace,
     /// What needs an eye beside the verdicts.
     pub notes: Vec<String>,
     /// Rules selected before they were divided into shards.
     pub selected: usize,
     /// The part that this run is of so many.
     pub shard: Option<(usize, usize)>,
+}
+
+/// What a run has come to so far.
+#[derive(Debug, Default)]
+pub(crate) struct Judged {
+    pub(crate) records: BTreeMap<String, Record>,
+    pub(crate) per_rule: BTreeMap<String, f64>,
+    pub(crate) pace: Pace,
 }
 
 /// A rule that can be applied.
@@ -182,70 +207,113 @@ impl Session {
         for drift in pins::drifted(&pins, chosen.iter().copied(), &slot.tree) {
             self.log.note(&drift);
         }
-        let mut records = BTreeMap::new();
-        let mut bad = Vec::new();
-        let mut per_rule = BTreeMap::new();
-        let kept = if self.options.resume {
-            select::kept(self, &chosen)?
-        } else {
-            BTreeMap::new()
-        };
-        let mut todo = Vec::new();
-        for rule in &chosen {
-            if let Some(record) = kept.get(&rule.id.value) {
-                self.tell(&mut records, record.clone());
-            } else {
-                match self.lint(rule, &slot)? {
-                    Ok(applied) => todo.push(applied),
-                    Err(record) => self.tell(&mut records, record),
+        let mut told = Judged::default();
+        interrupt::watch()?;
+        let bad = match self.rules(&chosen, &slot, &mut told) {
+            Err(error) if error.is::<Interrupted>() => {
+                for rule in &chosen {
+                    if !told.records.contains_key(&rule.id.value) {
+                        let pending = Record::new(rule, Verdict::Pending).because("interrupted");
+                        self.tell(&mut told.records, pending);
+                    }
                 }
+                Vec::new()
             }
-        }
-        if !todo.is_empty() {
-            let place = Place::new(&slot, self.dir.join("out"), self.options.jailed);
-            let rules: Vec<&Rule> = todo.iter().map(|applied| applied.rule).collect();
-            let baseline = baseline::measure(self, &place, &rules)?;
-            bad = baseline.bad;
-            if bad.is_empty() {
-                own::run(
-                    self,
-                    &place,
-                    &baseline.clean,
-                    todo,
-                    &mut records,
-                    &mut per_rule,
-                )?;
-            }
-        }
+            other => other?,
+        };
         let after = Tree::read(&self.tree.root)?;
         if after.hash != self.tree.hash {
             self.log.note("the working tree changed while the rules ran; the verdicts are of the tree as it was");
         }
         for rule in &chosen {
-            if let Some(record) = records.get_mut(&rule.id.value) {
+            if let Some(record) = told.records.get_mut(&rule.id.value) {
                 record.patches = patches(&self.declared, rule, &slot.tree);
             }
         }
-        self.close(&chosen, selected, &records, bad, per_rule)
+        self.close(&chosen, selected, told, bad)
+    }
+
+    /// Every chosen rule: kept, looked at, measured and judged; returns the gates that are not green.
+    fn rules(
+        &self,
+        chosen: &[&Rule],
+        slot: &Slot,
+        told: &mut Judged,
+    ) -> Result<Vec<baseline::Bad>> {
+        let kept = if self.options.resume {
+            select::kept(self, chosen)?
+        } else {
+            BTreeMap::new()
+        };
+        let cache = if self.options.cache {
+            Some(Cache::open(
+                &self.home,
+                &self.declared,
+                &self.options,
+                &self.tree,
+            )?)
+        } else {
+            None
+        };
+        let rows = check::rows(&self.declared)?;
+        let mut keys = BTreeMap::new();
+        let mut todo = Vec::new();
+        for rule in chosen {
+            let id = &rule.id.value;
+            if let Some(record) = kept.get(id) {
+                self.tell(&mut told.records, record.clone());
+                continue;
+            }
+            let applied = match self.lint(rule, slot, rows.as_ref()) {
+                Ok(applied) => applied,
+                Err(record) => {
+                    self.tell(&mut told.records, record);
+                    continue;
+                }
+            };
+            if let Some(cache) = &cache {
+                let key = cache.key(&applied)?;
+                if let Some(record) = cache.get(&key, &applied) {
+                    self.tell(&mut told.records, record);
+                    continue;
+                }
+                keys.insert(id.clone(), key);
+            }
+            todo.push(applied);
+        }
+        if todo.is_empty() {
+            return Ok(Vec::new());
+        }
+        let place = Place::new(slot, self.dir.join("out"), self.options.jailed);
+        let rules: Vec<&Rule> = todo.iter().map(|applied| applied.rule).collect();
+        let baseline = baseline::measure(self, &place, &rules)?;
+        if !baseline.bad.is_empty() {
+            return Ok(baseline.bad);
+        }
+        let cache = cache.as_ref().map(|cache| (cache, &keys));
+        let mut watch = Watch::new(self, &baseline.clean, cache);
+        own::run(self, &place, &baseline.clean, todo, &mut watch, told)?;
+        Ok(Vec::new())
     }
 
     fn close(
         &self,
         chosen: &[&Rule],
         selected: usize,
-        records: &BTreeMap<String, Record>,
+        told: Judged,
         bad: Vec<baseline::Bad>,
-        per_rule: BTreeMap<String, f64>,
     ) -> Result<Summary> {
         let records: Vec<Record> = if bad.is_empty() {
             chosen
                 .iter()
-                .filter_map(|rule| records.get(&rule.id.value).cloned())
+                .filter_map(|rule| told.records.get(&rule.id.value).cloned())
                 .collect()
         } else {
             Vec::new()
         };
-        let exit = if bad.is_empty() {
+        let exit = if interrupt::asked() {
+            Exit::Interrupted
+        } else if bad.is_empty() {
             exit_of(records.iter().map(|record| record.verdict))
         } else {
             Exit::Gate
@@ -259,7 +327,8 @@ impl Session {
             tree: self.tree.hash.clone(),
             commit: self.tree.commit.clone(),
             wall: self.started.elapsed(),
-            per_rule,
+            per_rule: told.per_rule,
+            pace: told.pace,
             notes: self.log.notes(),
             selected,
             shard: self.options.shard,
@@ -287,22 +356,26 @@ impl Session {
     }
 
     /// Everything that can be said of a rule without a build.
-    fn lint<'a>(&self, rule: &'a Rule, slot: &Slot) -> Result<Result<Applied<'a>, Record>> {
+    #[expect(
+        clippy::result_large_err,
+        reason = "both are records of about one size, made once a rule"
+    )]
+    fn lint<'a>(
+        &self,
+        rule: &'a Rule,
+        slot: &Slot,
+        rows: Option<&BTreeSet<String>>,
+    ) -> Result<Applied<'a>, Record> {
         if let Some(skip) = &rule.skip {
             let why = format!("{} (until {})", skip.why, skip.until.value);
-            return Ok(Err(Record::new(rule, Verdict::Skipped).because(why)));
+            return Err(Record::new(rule, Verdict::Skipped).because(why));
         }
-        if !rule.platforms.is_empty()
-            && !rule
-                .platforms
-                .iter()
-                .any(|name| name == std::env::consts::OS)
-        {
+        let here = |name: &String| name == std::env::consts::OS;
+        if !rule.platforms.is_empty() && !rule.platforms.iter().any(here) {
             let why = format!("only on {}", rule.platforms.join(", "));
-            return Ok(Err(Record::new(rule, Verdict::Skipped).because(why)));
+            return Err(Record::new(rule, Verdict::Skipped).because(why));
         }
-        let rows = check::rows(&self.declared)?;
-        Ok(lint(&self.declared, rule, rows.as_ref(), &slot.tree))
+        lint(&self.declared, rule, rows, &slot.tree)
     }
 }
 
@@ -314,13 +387,15 @@ impl Session {
 pub(crate) fn lint<'a>(
     declared: &Declared,
     rule: &'a Rule,
-    rows: Option<&std::collections::BTreeSet<String>>,
+    rows: Option<&BTreeSet<String>>,
     tree: &Path,
 ) -> Result<Applied<'a>, Record> {
     if let Some(finding) = check::rule(declared, rule, rows).first() {
         return Err(Record::new(rule, Verdict::BrokenExpectation).because(finding.to_string()));
     }
-    match edit::apply(rule, |path| std::fs::read_to_string(tree.join(path)).ok()) {
+    match edit::apply(&declared.root, rule, |path| {
+        std::fs::read_to_string(tree.join(path)).ok()
+    }) {
         Ok(files) => Ok(Applied { rule, files }),
         Err(broken) => {
             let verdict = match broken {

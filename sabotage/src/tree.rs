@@ -32,6 +32,17 @@ pub enum Kind {
     Link,
 }
 
+impl Kind {
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::Executable => "executable",
+            Self::Link => "link",
+        }
+    }
+}
+
 /// A tree as it was at one moment.
 #[derive(Debug, Clone)]
 pub struct Tree {

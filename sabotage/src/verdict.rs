@@ -220,6 +220,20 @@ pub struct Record {
     /// What it changes; empty where it does not apply, or changes no file.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub patches: Vec<Patch>,
+    /// Where the verdict was obtained, when it is not this run's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cached: Option<Obtained>,
+}
+
+/// The run that a kept verdict is from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Obtained {
+    /// Its commit, when there was one.
+    pub commit: Option<String>,
+    /// Hash of its tree, changes that were not committed included.
+    pub tree: String,
+    /// When, in UTC.
+    pub at: String,
 }
 
 impl Record {
@@ -238,6 +252,7 @@ impl Record {
             built: String::new(),
             seconds: 0.0,
             patches: Vec::new(),
+            cached: None,
         }
     }
 

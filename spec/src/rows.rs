@@ -115,6 +115,27 @@ pub const B36: Row = Row { id: "B36", title: "Every command is told by one sente
 /// sabotage lint exits 6 for a rule that is DRIFTED or UNPINNED and for a pin of no rule, and names the command that settles it.
 pub const B37: Row = Row { id: "B37", title: "sabotage lint exits 6 for a rule that is DRIFTED or UNPINNED and for a pin of no rule, and names the command that settles it." };
 
+/// A verdict of an earlier run is used only when it is CAUGHT, was confirmed by a green clean tree and rests on the same rule, files, gates, inputs, limits, toolchain, locks and program; it is told as cached, with its commit and tree.
+pub const B38: Row = Row { id: "B38", title: "A verdict of an earlier run is used only when it is CAUGHT, was confirmed by a green clean tree and rests on the same rule, files, gates, inputs, limits, toolchain, locks and program; it is told as cached, with its commit and tree." };
+
+/// The clean tree is looked at after every so many rules; when it is red, the verdicts since it was green are withdrawn and no further rule of that gate is begun.
+pub const B39: Row = Row { id: "B39", title: "The clean tree is looked at after every so many rules; when it is red, the verdicts since it was green are withdrawn and no further rule of that gate is begun." };
+
+/// A rule that takes a commit back does so only where each of its hunks stands once in its surroundings, and leaves tests and what it keeps; else it is BROKEN: stale.
+pub const B40: Row = Row { id: "B40", title: "A rule that takes a commit back does so only where each of its hunks stands once in its surroundings, and leaves tests and what it keeps; else it is BROKEN: stale." };
+
+/// A rule's features are built into its gates, and features that break the check without the rule's variables make the rule BROKEN: expectation.
+pub const B41: Row = Row { id: "B41", title: "A rule's features are built into its gates, and features that break the check without the rule's variables make the rule BROKEN: expectation." };
+
+/// A rule with which more other checks fail than max\_collateral allows is BROKEN: expectation.
+pub const B42: Row = Row { id: "B42", title: "A rule with which more other checks fail than max_collateral allows is BROKEN: expectation." };
+
+/// SIGINT or SIGTERM ends a run with exit 130, the tree and the copy as they were, the verdicts so far told and the other rules PENDING.
+pub const B43: Row = Row { id: "B43", title: "SIGINT or SIGTERM ends a run with exit 130, the tree and the copy as they were, the verdicts so far told and the other rules PENDING." };
+
+/// A rule whose repeats disagree is FLAKY with exit 5, and one that the budget does not reach is PENDING with exit 8.
+pub const B44: Row = Row { id: "B44", title: "A rule whose repeats disagree is FLAKY with exit 5, and one that the budget does not reach is PENDING with exit 8." };
+
 /// A slot that crashes while serving is respawned at once the first time.
 pub const D1: Row = Row { id: "D1", title: "A slot that crashes while serving is respawned at once the first time." };
 
@@ -1165,6 +1186,13 @@ pub const ALL: &[Row] = &[
     B35,
     B36,
     B37,
+    B38,
+    B39,
+    B40,
+    B41,
+    B42,
+    B43,
+    B44,
     D1,
     D2,
     D3,

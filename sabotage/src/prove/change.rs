@@ -15,17 +15,17 @@ use crate::tree::{Tree, git};
 
 /// One hunk of a file that is no test.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Hunk {
-    pub(super) file: PathBuf,
+pub(crate) struct Hunk {
+    pub(crate) file: PathBuf,
     /// First line of the new text; where nothing was added, the line before.
-    pub(super) line: usize,
-    pub(super) old: String,
-    pub(super) new: String,
+    pub(crate) line: usize,
+    pub(crate) old: String,
+    pub(crate) new: String,
 }
 
 impl Hunk {
     /// The replacement that takes it back.
-    pub(super) fn back(&self, text: &str) -> Splice {
+    pub(crate) fn back(&self, text: &str) -> Splice {
         let skipped = if self.new.is_empty() {
             self.line
         } else {
@@ -41,17 +41,17 @@ impl Hunk {
 
 /// What a change is made of.
 #[derive(Debug)]
-pub(super) struct Change {
+pub(crate) struct Change {
     /// Every file that it touches.
-    pub(super) files: Vec<PathBuf>,
+    pub(crate) files: Vec<PathBuf>,
     /// Hunks of the product.
-    pub(super) hunks: Vec<Hunk>,
+    pub(crate) hunks: Vec<Hunk>,
     /// Words of the lines that it adds to tests.
     words: BTreeSet<String>,
 }
 
 impl Change {
-    pub(super) fn read(root: &Path, base: &str, tip: &str) -> Result<Self> {
+    pub(crate) fn read(root: &Path, base: &str, tip: &str) -> Result<Self> {
         let listed = git(
             root,
             &[
@@ -107,7 +107,7 @@ impl Change {
     }
 
     /// Whether the change adds or touches this check.
-    pub(super) fn owns(&self, check: &str) -> bool {
+    pub(crate) fn owns(&self, check: &str) -> bool {
         let last = check
             .rsplit(|c: char| !(c.is_alphanumeric() || c == '_' || c == '-'))
             .next()
@@ -219,7 +219,7 @@ fn hunks(file: &Path, diff: &str) -> Vec<Hunk> {
 }
 
 /// Puts the files of a commit below `to`, with an index of its own, and reads them as a tree.
-pub(super) fn extract(root: &Path, tip: &str, to: &Path) -> Result<Tree> {
+pub(crate) fn extract(root: &Path, tip: &str, to: &Path) -> Result<Tree> {
     let _ = std::fs::remove_dir_all(to);
     std::fs::create_dir_all(to)?;
     let index = to.with_extension("index");

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
 use super::told::Told;
-use crate::verdict::Verdict;
+use crate::verdict::{Obtained, Verdict};
 
 /// What a rule proves.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -29,9 +29,12 @@ pub struct Proof {
     pub commit: Option<String>,
     /// Hash of the tree.
     pub tree: String,
+    /// Where it was obtained, when that was an earlier run, of which all that it rests on is the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cached: Option<Obtained>,
 }
 
-/// What each rule proves: one object a rule.
+/// What each rule proves, one object a rule; `commit` and `tree` are those that the verdict is told of.
 pub fn evidence(told: &Told) -> Vec<Proof> {
     let one = |record: &crate::verdict::Record| Proof {
         rule: record.rule.clone(),
@@ -42,6 +45,7 @@ pub fn evidence(told: &Told) -> Vec<Proof> {
         message: record.message.clone(),
         commit: told.commit.clone(),
         tree: told.tree.clone(),
+        cached: record.cached.clone(),
     };
     told.rules.iter().map(one).collect()
 }

@@ -63,6 +63,10 @@ pub fn merge(parts: Vec<(String, Told)>) -> Result<Told> {
     for told in parts {
         all.rules.extend(told.rules);
         all.seconds += told.seconds;
+        match (&mut all.pace, told.pace) {
+            (Some(pace), Some(other)) => pace.join(&other),
+            (pace, other) => *pace = pace.or(other),
+        }
         add(&mut all.gates, told.gates);
         add(&mut all.notes, told.notes);
         for (how, seconds) in told.seconds_a_rule {

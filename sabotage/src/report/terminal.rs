@@ -89,11 +89,31 @@ pub fn closing(told: &Told) -> String {
         .iter()
         .filter(|record| matches!(record.verdict, Verdict::Caught | Verdict::CaughtElsewhere))
         .count();
+    if let Some(pace) = &told.pace {
+        let _ = writeln!(
+            text,
+            "one build for {} rules: gates {:.2} s \u{f7} {} jobs \u{2265} {:.2} s, took {:.2} s ({:.2} \u{d7})",
+            pace.rules,
+            pace.gates,
+            pace.jobs,
+            pace.least,
+            pace.wall,
+            pace.ratio()
+        );
+    }
     let _ = write!(
         text,
         "{} rules: {caught} caught, {missed} missed",
         told.rules.len()
     );
+    let cached = told
+        .rules
+        .iter()
+        .filter(|record| record.cached.is_some())
+        .count();
+    if cached > 0 {
+        let _ = write!(text, ", {cached} cached");
+    }
     for (verdict, count) in &counts {
         if !matches!(verdict, Verdict::Caught | Verdict::Missed) {
             let _ = write!(text, ", {count} {}", verdict.word());

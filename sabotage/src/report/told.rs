@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::finding::At;
 use crate::session::Summary;
+use crate::session::pace::Pace;
 use crate::source::patch::Patch;
 use crate::verdict::{Exit, Record, Verdict};
 
@@ -32,6 +33,9 @@ pub struct Told {
     pub seconds: f64,
     /// Seconds a rule, by how rules were built.
     pub seconds_a_rule: BTreeMap<String, f64>,
+    /// Time of the gates that one build served, where one did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pace: Option<Pace>,
     /// Rules selected before they were divided into shards.
     #[serde(default)]
     pub selected: usize,
@@ -76,6 +80,7 @@ impl Told {
             commit: summary.commit.clone(),
             seconds: summary.wall.as_secs_f64(),
             seconds_a_rule: summary.per_rule.clone(),
+            pace: Some(summary.pace).filter(|pace| pace.rules > 0),
             selected: summary.selected,
             shard: summary.shard.map(|(part, parts)| Shard { part, parts }),
             gates: summary

@@ -1,4 +1,4 @@
-//! A gate in a slot: built, listed, run whole or check by check.
+//! A gate in a slot: listed, run whole or check by check.
 //!
 //! Owns the commands and the meaning of exit codes. Refuses to compare runs: that is the session's.
 //! Invariant: each run has a fresh output directory, so an old results file cannot be read as a new one.
@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use super::build::{Built, Diagnostic, artifacts, errors};
+use super::build::Built;
+pub use super::make::{NotBuilt, build, build_with};
 use super::outcome::{Class, One, Ran, last_lines, tail};
 use super::process::{End, Ended, Job, run};
 use crate::results::{self, Checks, EXIT, Status};
@@ -18,8 +19,6 @@ use crate::schema::gate::{Format, Gate, Isolate};
 use crate::schema::read::duration;
 use crate::slot::Slot;
 
-/// Bound on a build.
-const BUILD: Duration = Duration::from_mins(30);
 /// Bound on a run that names none.
 const RUN: Duration = Duration::from_mins(2);
 
@@ -33,6 +32,7 @@ pub struct Place<'a> {
     /// Whether jails are wanted at all.
     pub jailed: bool,
     counter: AtomicU64,
+    busy: AtomicU64,
 }
 
 impl<'a> Place<'a> {
@@ -43,16 +43,22 @@ impl<'a> Place<'a> {
             work,
             jailed,
             counter: AtomicU64::new(0),
+            busy: AtomicU64::new(0),
         }
     }
 
-    fn out(&self, what: &str) -> PathBuf {
+    /// Time that gates' runs took so far, each for itself: two that ran side by side count twice.
+    pub fn busy(&self) -> Duration {
+        Duration::from_micros(self.busy.load(Ordering::Relaxed))
+    }
+
+    pub(super) fn out(&self, what: &str) -> PathBuf {
         let number = self.counter.fetch_add(1, Ordering::Relaxed);
         self.work.join(format!("{number:04}-{what}"))
     }
 
     /// Variables that every command gets: the target directory is ours, and lints do not break a build.
-    fn env(&self, gate: &Gate) -> BTreeMap<String, String> {
+    pub(super) fn env(&self, gate: &Gate) -> BTreeMap<String, String> {
         let flags = std::env::var("RUSTFLAGS").unwrap_or_default();
         let mut env = BTreeMap::from([
             (
@@ -77,15 +83,6 @@ impl<'a> Place<'a> {
     }
 }
 
-/// Why a build gave nothing to run.
-#[derive(Debug, Clone)]
-pub enum NotBuilt {
-    /// The compiler, or the build command, refused the source.
-    Refused(Vec<Diagnostic>, String),
-    /// The build itself could not work.
-    Infra(String),
-}
-
 /// A gate that is built.
 #[derive(Debug, Clone)]
 pub struct Ready<'a> {
@@ -97,70 +94,8 @@ pub struct Ready<'a> {
     pub built: Built,
 }
 
-/// Builds a gate.
-pub fn build<'a>(
-    place: &Place<'_>,
-    name: &'a str,
-    gate: &'a Gate,
-) -> Result<Result<Ready<'a>, NotBuilt>> {
-    let text = match (&gate.cargo_test, &gate.build) {
-        (Some(args), _) => format!("cargo test {} --no-run", args.value),
-        (None, Some(build)) => fill(build, place, Path::new("."), None),
-        (None, None) => {
-            return Ok(Ok(Ready {
-                name,
-                gate,
-                built: Built::default(),
-            }));
-        }
-    };
-    let cargo = text.trim_start().starts_with("cargo ");
-    let text = if !cargo {
-        text
-    } else if let Some((before, after)) = text.split_once(" -- ") {
-        format!("{before} --message-format=json -- {after}")
-    } else {
-        format!("{text} --message-format=json")
-    };
-    let job = Job {
-        command: vec!["sh".into(), "-c".into(), text],
-        dir: place.slot.tree.clone(),
-        env: place.env(gate),
-        timeout: BUILD,
-        out: place.out(&format!("build-{name}")),
-        // A build may fetch, and its daemons are its own affair.
-        isolate: Isolate {
-            net: false,
-            pid: false,
-        },
-    };
-    let ended = run(&job)?;
-    let messages = ended.stdout();
-    match ended.end {
-        End::Code(0) => Ok(Ok(Ready {
-            name,
-            gate,
-            built: artifacts(&messages, true),
-        })),
-        End::Code(_) => {
-            let errors = errors(&messages, &place.slot.tree);
-            let said = last_lines(&ended.stderr());
-            if cargo && errors.is_empty() {
-                return Ok(Err(NotBuilt::Infra(format!(
-                    "cargo failed without a diagnostic: {said}"
-                ))));
-            }
-            Ok(Err(NotBuilt::Refused(errors, said)))
-        }
-        End::TimedOut => Ok(Err(NotBuilt::Infra("the build passed its bound".into()))),
-        other => Ok(Err(NotBuilt::Infra(format!(
-            "the build ended by {other:?}"
-        )))),
-    }
-}
-
 /// Replaces `{check}`, `{out}` and `{target}`; a check is quoted for the shell.
-fn fill(command: &str, place: &Place<'_>, out: &Path, check: Option<&str>) -> String {
+pub(super) fn fill(command: &str, place: &Place<'_>, out: &Path, check: Option<&str>) -> String {
     let quoted = check
         .map(|check| format!("'{}'", check.replace('\'', "'\\''")))
         .unwrap_or_default();
@@ -322,6 +257,8 @@ impl Ready<'_> {
             let _ = std::fs::remove_file(place.slot.tree.join(fill(file, place, &job.out, None)));
         }
         let ended = run(job)?;
+        let micros = ended.wall.as_micros() as u64;
+        place.busy.fetch_add(micros, Ordering::Relaxed);
         let exit = &self.gate.exit;
         let mut class = match ended.end {
             End::Code(code) if exit.pass.contains(&code) => Class::Pass,

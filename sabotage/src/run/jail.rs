@@ -69,6 +69,7 @@ pub struct End {
 
 /// The process that the tool starts.
 pub fn outer(asked: &Asked) -> ExitCode {
+    super::interrupt::listen();
     let bound = nix::sys::prctl::set_pdeathsig(Signal::SIGKILL);
     if bound.is_err() || getppid().as_raw() != asked.parent {
         return ExitCode::from(70);

@@ -15,6 +15,7 @@ use anyhow::{Context, Result};
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 
+use super::interrupt;
 use super::jail::{self, Asked, MARK, OUTER};
 use crate::schema::gate::Isolate;
 
@@ -93,8 +94,9 @@ pub fn text(path: &Path) -> String {
 /// Distinguishes the runs of one tool process.
 static RUNS: AtomicU64 = AtomicU64::new(0);
 
-/// Runs a job to its end.
+/// Runs a job to its end; [`interrupt::Interrupted`] when somebody asked for the end of all.
 pub fn run(job: &Job) -> Result<Ended> {
+    interrupt::check()?;
     let _ = fs::remove_dir_all(&job.out);
     let tmp = job.out.join("tmp");
     fs::create_dir_all(&tmp).with_context(|| format!("cannot make {}", tmp.display()))?;
@@ -132,7 +134,7 @@ pub fn run(job: &Job) -> Result<Ended> {
         if child.try_wait()?.is_some() {
             break false;
         }
-        if start.elapsed() >= job.timeout {
+        if start.elapsed() >= job.timeout || interrupt::asked() {
             break true;
         }
         std::thread::sleep(pause);
@@ -144,6 +146,7 @@ pub fn run(job: &Job) -> Result<Ended> {
         let _ = child.wait();
         sweep(&mark);
     }
+    interrupt::check()?;
     let told = jail::end(&end);
     let wall = start.elapsed();
     let _ = fs::remove_dir_all(&tmp);

@@ -15,6 +15,7 @@ use super::read::{GATES, spanned_duration};
 use super::rule::{Check, Edit, Rule};
 use crate::finding::{At, Finding, hint};
 use crate::glob;
+use crate::run::make::by_cargo;
 
 /// A complaint about a value of a file.
 fn at(file: &Path, value: &Spanned<String>, message: String) -> Finding {
@@ -153,12 +154,15 @@ pub fn rule(declared: &Declared, rule: &Rule, rows: Option<&BTreeSet<String>>) -
     for check in rule.expect.checks.iter().chain(&rule.must_pass) {
         check_findings(declared, rule, check, &mut findings);
     }
-    if rule.edits.is_empty() && rule.activate.is_none() {
+    if rule.edits.is_empty() && rule.activate.is_none() && rule.revert.is_none() {
         findings.push(at(
             &rule.file,
             &rule.id,
-            format!("`{id}` changes nothing: neither `edits` nor `activate`"),
+            format!("`{id}` changes nothing: neither `edits` nor `revert` nor `activate`"),
         ));
+    }
+    for feature in rule.activate.iter().flat_map(|activate| &activate.features) {
+        feature_findings(declared, rule, feature, &mut findings);
     }
     for edit in &rule.edits {
         edit_findings(rule, edit, &mut findings);
@@ -201,6 +205,30 @@ fn check_findings(declared: &Declared, rule: &Rule, check: &Check, findings: &mu
         && let Err(error) = Regex::new(&message.value)
     {
         findings.push(at(&rule.file, message, first_line(&error)));
+    }
+}
+
+/// A feature has the name of one, and something that cargo builds.
+fn feature_findings(
+    declared: &Declared,
+    rule: &Rule,
+    feature: &Spanned<String>,
+    findings: &mut Vec<Finding>,
+) {
+    let name = &feature.value;
+    let fine = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '+' | '.' | '/');
+    if name.is_empty() || !name.chars().all(fine) {
+        let message = format!("`{name}` is no feature's name");
+        findings.push(at(&rule.file, feature, message));
+    }
+    for check in rule.expect.checks.iter().chain(&rule.must_pass) {
+        let gate = &check.gate.value;
+        if let Some(declares) = declared.gates.gates.get(gate)
+            && !by_cargo(declares)
+        {
+            let message = format!("features need a gate that cargo builds, and `{gate}` is none");
+            findings.push(at(&rule.file, feature, message));
+        }
     }
 }
 

@@ -4,11 +4,11 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_saphyr::Spanned;
 
 /// The file `sabotage/gates.yaml`.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Gates {
     /// Where the rows of the specification stand, so that rules cannot name one that is not there.
@@ -19,7 +19,7 @@ pub struct Gates {
 }
 
 /// Where rows are declared.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rows {
     /// Files, as a pattern relative to the repository: `spec/*.yaml`.
@@ -30,7 +30,7 @@ pub struct Rows {
 
 /// One gate. Commands run under `sh -c` in the copy's root; `{check}`, `{out}` (a fresh directory) and
 /// `{target}` (cargo's target directory) are replaced.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Gate {
     /// Instead of `build` and `run`: arguments of `cargo test`, whose executables are then launched
@@ -89,7 +89,7 @@ fn one() -> usize {
 }
 
 /// The form of a gate's results.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Format {
     /// The text of Rust's test harness.
@@ -110,7 +110,7 @@ pub enum Format {
 }
 
 /// Patterns whose group `check` is a check's name; group `message`, where there is one, its failure.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Patterns {
     /// A line of a check that passed.
@@ -120,7 +120,7 @@ pub struct Patterns {
 }
 
 /// Where a JSON line holds what is read; a line without the check's name and verdict is passed over.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Fields {
     /// Name of the check.
@@ -142,7 +142,7 @@ impl Default for Fields {
 }
 
 /// What exit codes mean; every other code is INFRA.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Exits {
     /// Every check passed.
@@ -164,7 +164,7 @@ impl Default for Exits {
 }
 
 /// What is private to each run.
-#[derive(Debug, Clone, Copy, Deserialize)]
+#[derive(Debug, Clone, Copy, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Isolate {
     /// A network of its own, in which only loopback is up.

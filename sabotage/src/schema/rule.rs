@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
-use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Serialize};
 use serde_saphyr::Spanned;
 
 /// A rule as it stands in its file.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
     /// Unique name: lower-case words joined by `-`.
@@ -30,9 +30,16 @@ pub struct Rule {
     /// Checks that must still pass: controls.
     #[serde(default)]
     pub must_pass: Vec<Check>,
-    /// Environment set for the gate: a failpoint instead of an edit.
+    /// Environment and features of the gate: a failpoint instead of an edit.
     #[serde(default)]
     pub activate: Option<Activate>,
+    /// The product's part of a commit, taken back.
+    #[serde(default)]
+    pub revert: Option<Revert>,
+    /// How many other checks of its gates may fail too; none means any number, and the gates are not
+    /// run whole.
+    #[serde(default)]
+    pub max_collateral: Option<usize>,
     /// How the promise breaks; `hang` makes a time-out a proof.
     #[serde(default)]
     pub symptom: Symptom,
@@ -60,7 +67,7 @@ pub struct Rule {
 }
 
 /// One change of one file.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Edit {
     /// The file, relative to the repository.
@@ -83,7 +90,7 @@ pub struct Edit {
 }
 
 /// A check of a gate.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Check {
     /// Name of the gate.
@@ -95,17 +102,41 @@ pub struct Check {
     pub message: Option<Spanned<String>>,
 }
 
-/// The environment that arms a failpoint.
-#[derive(Debug, Clone, Default, Deserialize)]
+/// A commit that a rule takes back.
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Revert {
+    /// The commit, as git names it.
+    pub commit: Spanned<String>,
+    /// Files that stay as they are, as patterns; tests and documents always do.
+    #[serde(default)]
+    pub keep: Vec<String>,
+}
+
+/// What arms a failpoint.
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Activate {
     /// Variables of the gate's run.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
+    /// Features of cargo that its gates are built with.
+    #[serde(default)]
+    pub features: Vec<Spanned<String>>,
+}
+
+impl Activate {
+    /// The features by name.
+    pub fn features(&self) -> Vec<String> {
+        self.features
+            .iter()
+            .map(|name| name.value.clone())
+            .collect()
+    }
 }
 
 /// How a broken promise shows.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Symptom {
     /// A check reports a failure.
@@ -118,7 +149,7 @@ pub enum Symptom {
 }
 
 /// Why something is not held to, and until when.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Waiver {
     /// The reason, one sentence.
@@ -131,7 +162,7 @@ pub struct Waiver {
 }
 
 /// The checks that should notice, and whether one is enough.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub struct Expect {
     /// All of them must fail, not one.
     pub all: bool,

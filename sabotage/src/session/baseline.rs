@@ -34,6 +34,8 @@ pub struct Clean<'a> {
     pub passed: BTreeSet<String>,
     /// Names as rules give them, to whole names.
     pub names: BTreeMap<String, String>,
+    /// Checks that passed when the whole gate ran, where a rule bounds its collateral.
+    pub whole: BTreeSet<String>,
     /// Every check that the gate lists, where it can.
     pub listed: BTreeSet<String>,
     /// What clean runs printed.
@@ -141,7 +143,11 @@ pub(super) fn measure<'a>(
                 continue;
             }
         };
-        match one(session, place, ready, &checks)? {
+        let bounded = rules.iter().any(|rule| {
+            let mut expected = rule.expect.checks.iter();
+            rule.max_collateral.is_some() && expected.any(|check| check.gate.value == *name)
+        });
+        match one(session, place, ready, &checks, bounded)? {
             Ok(clean) => {
                 baseline.clean.insert(name.clone(), clean);
             }
@@ -159,6 +165,7 @@ fn one<'a>(
     place: &Place<'_>,
     ready: Ready<'a>,
     checks: &BTreeSet<&str>,
+    bounded: bool,
 ) -> Result<Verdict<'a>> {
     let listed = ready.list(place)?;
     let mut names = BTreeMap::new();
@@ -210,12 +217,22 @@ fn one<'a>(
     {
         session.log.note(&warning);
     }
+    let whole = if bounded {
+        let run = ready.run(place, None, &BTreeMap::new(), None)?;
+        match green(&ready, &[run], None) {
+            Ok(passed) => passed,
+            Err(why) => return Ok(Err(why)),
+        }
+    } else {
+        BTreeSet::new()
+    };
     match green(&ready, &runs, wanted.as_deref()) {
         Err(why) => Ok(Err(why)),
         Ok(passed) => Ok(Ok(Clean {
             names,
             listed: listed.unwrap_or_default(),
             passed,
+            whole,
             text: runs.iter().map(Ran::text).collect(),
             times: runs.last().map(Ran::times).unwrap_or_default(),
             ready,

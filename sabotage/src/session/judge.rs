@@ -164,6 +164,48 @@ impl Armed<'_, '_> {
                 return Ok(Record::new(rule, Verdict::BrokenExpectation).because(why));
             }
         }
-        Ok(record)
+        match rule.max_collateral {
+            Some(most) => self.collateral(rule, record, most),
+            None => Ok(record),
+        }
+    }
+
+    /// The other checks of its gates: only so many may fail as the rule allows.
+    fn collateral(&self, rule: &Rule, record: Record, most: usize) -> Result<Record> {
+        let mut names: Vec<&str> = rule
+            .expect
+            .checks
+            .iter()
+            .map(|check| &*check.gate.value)
+            .collect();
+        names.sort_unstable();
+        names.dedup();
+        let mut hit = Vec::new();
+        for name in names {
+            let clean = &self.clean[name];
+            let asked: Vec<String> = rule
+                .expect
+                .checks
+                .iter()
+                .filter_map(|check| clean.check(check).ok())
+                .collect();
+            let run = self.gates[name].run(self.place, None, &self.env, None)?;
+            let others = clean.whole.iter().filter(|check| !asked.contains(check));
+            // A check that the run does not come to any more is hit as well.
+            hit.extend(
+                others
+                    .filter(|check| run.outcome(check) != Outcome::Passed)
+                    .cloned(),
+            );
+        }
+        if hit.len() <= most {
+            return Ok(record);
+        }
+        let shown = hit[..hit.len().min(5)].join("`, `");
+        let why = format!(
+            "{} other checks fail with it, more than max_collateral ({most}): `{shown}`",
+            hit.len()
+        );
+        Ok(Record::new(rule, Verdict::BrokenExpectation).because(why))
     }
 }

@@ -1,4 +1,4 @@
-//! A build for each rule that has none in common: apply, build, judge, put back.
+//! A build for each rule that shares none: apply, build, judge, put back.
 //!
 //! Owns the slot while rules are in it. Invariant: after each rule the copy holds the tree's bytes again,
 //! written now, so that cargo notices.
@@ -8,71 +8,51 @@ use std::time::Instant;
 
 use anyhow::Result;
 
-use super::baseline::{self, Clean};
+use super::baseline::Clean;
 use super::judge::Armed;
-use super::together;
-use super::{Applied, Session};
+use super::sentinel::Watch;
+use super::{Applied, Judged, Session, elsewhere, together};
 use crate::finding::At;
 use crate::run::build::Diagnostic;
-use crate::run::gate::{NotBuilt, Place, Ready, build};
-use crate::run::outcome::Outcome;
+use crate::run::gate::{NotBuilt, Place, Ready, build_with};
 use crate::schema::rule::Rule;
 use crate::verdict::{Record, Verdict};
 
-/// Runs the rules one after another, then the sentinel.
-pub(super) fn run(
-    session: &Session,
+/// Runs the rules one after another, then looks at the clean tree once more.
+pub(super) fn run<'s>(
+    session: &'s Session,
     place: &Place<'_>,
-    clean: &BTreeMap<String, Clean<'_>>,
+    clean: &BTreeMap<String, Clean<'s>>,
     todo: Vec<Applied<'_>>,
-    records: &mut BTreeMap<String, Record>,
-    per_rule: &mut BTreeMap<String, f64>,
+    watch: &mut Watch<'s, '_>,
+    told: &mut Judged,
 ) -> Result<()> {
-    let mut ran = Vec::new();
-    let mut missed = Vec::new();
-    let together = together::run(session, place, clean, todo)?;
-    for record in together.caught {
-        ran.push(record.rule.clone());
-        records.insert(record.rule.clone(), record);
-    }
-    if let Some(seconds) = together.seconds {
-        per_rule.insert("together".into(), seconds);
-    }
-    let reached = together.reached;
+    let together = together::run(session, place, clean, todo, watch, told)?;
     let start = Instant::now();
-    let before = ran.len();
+    let mut missed = Vec::new();
+    let mut count = 0;
     for applied in together.rest {
         let rule = applied.rule;
-        if session.spent() {
-            session.tell(
-                records,
-                Record::new(rule, Verdict::Pending).because("the budget was used up"),
-            );
+        let unbegun = if session.spent() {
+            Some(Record::new(rule, Verdict::Pending).because("the budget was used up"))
+        } else {
+            let broken = expectation(clean, rule).err().map(|record| *record);
+            watch.refuses(rule).or(broken)
+        };
+        if let Some(record) = unbegun {
+            session.tell(&mut told.records, record);
             continue;
         }
         session.log.say(&rule.id.value);
-        if let Err(record) = expectation(clean, rule) {
-            session.tell(records, *record);
-            continue;
-        }
         let began = Instant::now();
-        let record = apply(session, place, clean, &applied, |session, place, gates| {
-            let env = rule.activate.clone().unwrap_or_default().env;
-            let repeats = rule.repeats.unwrap_or(session.options.repeat);
-            Armed {
-                place,
-                gates,
-                clean,
-                env,
-            }
-            .judge(rule, repeats)
-        })?;
+        let record = alone(session, place, clean, &applied)?;
         let record = Record {
             seconds: began.elapsed().as_secs_f64(),
             built: "alone".into(),
             ..record
         };
-        let record = match reached.get(&rule.id.value) {
+        count += 1;
+        let record = match together.reached.get(&rule.id.value) {
             Some(true) if record.verdict == Verdict::Missed => {
                 record.because("unnoticed: the patch ran, and every expected check is green")
             }
@@ -81,27 +61,71 @@ pub(super) fn run(
             }
             _ => record,
         };
+        watch.judged(&record);
         if record.verdict == Verdict::Missed && session.options.elsewhere {
-            missed.push((applied, record));
-            continue;
+            // Not told yet, and there to be withdrawn.
+            told.records.insert(record.rule.clone(), record);
+            missed.push(applied);
+        } else {
+            session.tell(&mut told.records, declared_gap(rule, record));
         }
-        ran.push(rule.id.value.clone());
-        session.tell(records, declared_gap(rule, record));
+        if watch.due() {
+            watch.look(place, &mut told.records)?;
+        }
     }
-    let alone = (start.elapsed(), ran.len() - before + missed.len());
+    if count > 0 {
+        let seconds = start.elapsed().as_secs_f64() / f64::from(count);
+        told.per_rule.insert("alone".into(), seconds);
+    }
+    let (missed, withdrawn): (Vec<_>, Vec<_>) = missed
+        .into_iter()
+        .map(|applied| {
+            let record = told.records[&applied.rule.id.value].clone();
+            (applied, record)
+        })
+        .partition(|(_, record)| record.verdict == Verdict::Missed);
+    for (_, record) in withdrawn {
+        session.tell(&mut told.records, record);
+    }
     if !missed.is_empty() {
-        for (applied, record) in elsewhere(session, place, clean, missed)? {
-            ran.push(record.rule.clone());
-            session.tell(records, declared_gap(applied.rule, record));
+        for (applied, record) in elsewhere::look(session, place, clean, missed)? {
+            watch.judged(&record);
+            session.tell(&mut told.records, declared_gap(applied.rule, record));
         }
     }
-    if alone.1 > 0 {
-        per_rule.insert("alone".into(), alone.0.as_secs_f64() / alone.1 as f64);
-    }
-    if !ran.is_empty() {
-        sentinel(session, place, clean, &ran, records)?;
-    }
-    Ok(())
+    watch.look(place, &mut told.records)
+}
+
+/// One rule with a build of its own.
+fn alone<'s>(
+    session: &'s Session,
+    place: &Place<'_>,
+    clean: &BTreeMap<String, Clean<'s>>,
+    applied: &Applied<'_>,
+) -> Result<Record> {
+    let rule = applied.rule;
+    let activate = rule.activate.clone().unwrap_or_default();
+    apply(session, place, clean, applied, |place, gates| {
+        let armed = |env| Armed {
+            place,
+            gates,
+            clean,
+            env,
+        };
+        // Features that break the check by themselves show nothing about what the variables arm.
+        if !activate.features.is_empty() && !activate.env.is_empty() {
+            let control = armed(BTreeMap::new()).judge(rule, 1)?;
+            if control.verdict != Verdict::Missed {
+                let why = format!(
+                    "with the features and without the variables it is {} already",
+                    control.verdict.word()
+                );
+                return Ok(Record::new(rule, Verdict::BrokenExpectation).because(why));
+            }
+        }
+        let repeats = rule.repeats.unwrap_or(session.options.repeat);
+        armed(activate.env).judge(rule, repeats)
+    })
 }
 
 /// BROKEN: expectation, from what the clean runs showed.
@@ -156,12 +180,12 @@ pub(super) fn declared_gap(rule: &Rule, record: Record) -> Record {
 }
 
 /// Applies a rule, builds its gates, does `with` them, and puts the files back.
-fn apply<'a>(
-    session: &'a Session,
+pub(super) fn apply<'s>(
+    session: &'s Session,
     place: &Place<'_>,
-    clean: &BTreeMap<String, Clean<'_>>,
+    clean: &BTreeMap<String, Clean<'s>>,
     applied: &Applied<'_>,
-    with: impl FnOnce(&'a Session, &Place<'_>, &BTreeMap<&str, Ready<'a>>) -> Result<Record>,
+    with: impl FnOnce(&Place<'_>, &BTreeMap<&str, Ready<'s>>) -> Result<Record>,
 ) -> Result<Record> {
     let rule = applied.rule;
     let after = applied
@@ -170,7 +194,7 @@ fn apply<'a>(
         .map(|(path, changed)| (path.as_path(), changed.after.as_str()));
     place.slot.write(&rule.id.value, after)?;
     let result = built(session, place, clean, applied).and_then(|built| match built {
-        Ok(gates) => with(session, place, &gates),
+        Ok(gates) => with(place, &gates),
         Err(record) => Ok(record),
     });
     let before = applied
@@ -198,16 +222,25 @@ fn built<'a>(
         .map(|check| check.gate.value.as_str())
         .collect();
     let mut gates = BTreeMap::new();
-    let mut inert = !rule.edits.is_empty();
+    let activate = rule.activate.clone().unwrap_or_default();
+    // What variables alone arm needs no other executable.
+    let mut inert =
+        !applied.files.is_empty() || !activate.features.is_empty() && activate.env.is_empty();
     for name in names {
         let Some((name, gate)) = session.declared.gates.gates.get_key_value(name) else {
             continue;
         };
-        let ready = match build(place, name, gate)? {
+        let ready = match build_with(place, name, gate, &activate.features())? {
             Ok(ready) => ready,
             Err(NotBuilt::Refused(errors, said)) => {
                 return Ok(Err(Record::new(rule, Verdict::BrokenUncompilable)
                     .because(uncompilable(applied, &errors, &said))));
+            }
+            Err(NotBuilt::Infra(why)) if !activate.features.is_empty() => {
+                let why = format!("the gate does not build with the features: {why}");
+                return Ok(Err(
+                    Record::new(rule, Verdict::BrokenExpectation).because(why)
+                ));
             }
             Err(NotBuilt::Infra(why)) => {
                 return Ok(Err(Record::new(rule, Verdict::Infra).because(why)));
@@ -246,112 +279,4 @@ pub(super) fn uncompilable(applied: &Applied<'_>, errors: &[Diagnostic], said: &
         "outside the patch"
     };
     format!("{} ({place})", error.finding)
-}
-
-/// Rules that the expected check missed: does any other check of the gate notice?
-fn elsewhere<'r>(
-    session: &Session,
-    place: &Place<'_>,
-    clean: &BTreeMap<String, Clean<'_>>,
-    missed: Vec<(Applied<'r>, Record)>,
-) -> Result<Vec<(Applied<'r>, Record)>> {
-    let mut whole: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    let names: BTreeSet<String> = missed
-        .iter()
-        .filter_map(|(_, record)| record.gate.clone())
-        .collect();
-    for name in names {
-        let Some((name, gate)) = session.declared.gates.gates.get_key_value(&name) else {
-            continue;
-        };
-        session.log.say(&format!("clean tree: all of gate {name}"));
-        let Ok(ready) = build(place, name, gate)? else {
-            continue;
-        };
-        let run = ready.run(place, None, &BTreeMap::new(), None)?;
-        match baseline::green(&ready, &[run], None) {
-            Ok(passed) => {
-                whole.insert(name.clone(), passed);
-            }
-            Err((word, why)) => session.log.note(&format!(
-                "gate {name} as a whole is {word}: {why}; other checks are not looked at"
-            )),
-        }
-    }
-    let mut done = Vec::new();
-    for (applied, record) in missed {
-        let gate = record.gate.clone().unwrap_or_default();
-        let Some(passed) = whole.get(&gate) else {
-            done.push((applied, record));
-            continue;
-        };
-        session
-            .log
-            .say(&format!("{}: all of gate {gate}", applied.rule.id.value));
-        let env = applied.rule.activate.clone().unwrap_or_default().env;
-        let again = apply(session, place, clean, &applied, |_, place, gates| {
-            let run = gates[gate.as_str()].run(place, None, &env, None)?;
-            let noticed = passed.iter().find_map(|check| match run.outcome(check) {
-                Outcome::Failed(message) => Some((check.clone(), message)),
-                _ => None,
-            });
-            Ok(match noticed {
-                Some((check, message)) => {
-                    let why = format!(
-                        "`{}` stays green, and `{check}` notices",
-                        record.check.as_deref().unwrap_or_default()
-                    );
-                    Record {
-                        verdict: Verdict::CaughtElsewhere,
-                        check: Some(check),
-                        message: Some(message),
-                        why,
-                        ..record
-                    }
-                }
-                None => record,
-            })
-        })?;
-        done.push((applied, again));
-    }
-    Ok(done)
-}
-
-/// The clean tree once more: when it is not green now, nothing since the last green one counts.
-fn sentinel(
-    session: &Session,
-    place: &Place<'_>,
-    clean: &BTreeMap<String, Clean<'_>>,
-    ran: &[String],
-    records: &mut BTreeMap<String, Record>,
-) -> Result<()> {
-    session.log.say("clean tree once more");
-    for (name, before) in clean {
-        let Some((name, gate)) = session.declared.gates.gates.get_key_value(name) else {
-            continue;
-        };
-        let why = match build(place, name, gate)? {
-            Err(_) => Some("does not build".to_owned()),
-            Ok(ready) => {
-                let checks: Vec<String> = before.passed.iter().cloned().collect();
-                let run = ready.run(place, Some(&checks), &BTreeMap::new(), None)?;
-                checks.iter().find_map(|check| match run.outcome(check) {
-                    Outcome::Passed => None,
-                    other => Some(format!("`{check}`: {other:?}")),
-                })
-            }
-        };
-        let Some(why) = why else { continue };
-        session.log.note(&format!("the clean tree is not green any more (gate {name}: {why}); the verdicts of its rules are withdrawn"));
-        for record in records.values_mut() {
-            if ran.contains(&record.rule) && record.gate.as_deref() == Some(name.as_str()) {
-                record.verdict = Verdict::Infra;
-                record.why = format!("withdrawn: the clean tree was red afterwards ({why})");
-                session
-                    .log
-                    .fact("withdrawn", serde_json::to_value(&*record)?);
-            }
-        }
-    }
-    Ok(())
 }

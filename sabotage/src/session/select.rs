@@ -104,6 +104,7 @@ pub(super) fn kept(session: &Session, chosen: &[&Rule]) -> Result<BTreeMap<Strin
     let mut runs: Vec<_> = std::fs::read_dir(session.home.join("runs"))?
         .flatten()
         .map(|entry| entry.path())
+        .filter(|run| run.join("events.jsonl").is_file())
         .collect();
     runs.sort();
     let Some(last) = runs.into_iter().rev().find(|run| *run != session.dir) else {
@@ -124,7 +125,13 @@ pub(super) fn kept(session: &Session, chosen: &[&Rule]) -> Result<BTreeMap<Strin
             .note("nothing to resume: the tree has changed since the last run");
         return Ok(kept);
     }
-    for event in events.iter().filter(|event| event["event"] == "verdict") {
+    for event in &events {
+        if event["event"] == "withdrawn" {
+            kept.remove(event["rule"].as_str().unwrap_or_default());
+        }
+        if event["event"] != "verdict" {
+            continue;
+        }
         let Ok(record) = serde_json::from_value::<Record>(event.clone()) else {
             continue;
         };

@@ -16,37 +16,45 @@ use anyhow::Result;
 use super::baseline::Clean;
 use super::judge::Armed;
 use super::own::{declared_gap, expectation};
-use super::{Applied, Session};
+use super::sentinel::Watch;
+use super::{Applied, Judged, Session};
 use crate::run::gate::{NotBuilt, Place, Ready, build};
 use crate::run::outcome::Outcome;
+use crate::schema::rule::Rule;
 use crate::source::edit::is_rust;
 use crate::source::weave::{Bodies, CHOSEN, Part, WITNESS, weave};
 use crate::verdict::{Record, Verdict};
 
+/// The most gates at once that are chosen without being asked for.
+const MOST: usize = 64;
 /// How often rules that do not compile are taken out before all of them are built alone.
 const ATTEMPTS: usize = 4;
 
-/// What one build for all came to: verdicts, and the rules that need a build of their own.
+/// What one build for all left to do.
+#[derive(Default)]
 pub(super) struct Together<'a> {
-    pub(super) caught: Vec<Record>,
+    /// Rules that need a build of their own.
     pub(super) rest: Vec<Applied<'a>>,
-    /// What is known of rules that were not caught: whether their patch ran.
+    /// Of those that were not caught: whether their patch ran.
     pub(super) reached: BTreeMap<String, bool>,
-    pub(super) seconds: Option<f64>,
 }
 
-/// Runs what can be run together.
-pub(super) fn run<'a>(
-    session: &Session,
+/// Runs what can be run together; what is caught is told.
+pub(super) fn run<'a, 's>(
+    session: &'s Session,
     place: &Place<'_>,
-    clean: &BTreeMap<String, Clean<'_>>,
+    clean: &BTreeMap<String, Clean<'s>>,
     todo: Vec<Applied<'a>>,
+    watch: &mut Watch<'s, '_>,
+    told: &mut Judged,
 ) -> Result<Together<'a>> {
     let start = Instant::now();
     let mut bodies: BTreeMap<PathBuf, Option<Bodies>> = BTreeMap::new();
     let (mut woven, mut rest) = (Vec::new(), Vec::new());
     for applied in todo {
+        let activate = applied.rule.activate.as_ref();
         let fits = !applied.files.is_empty()
+            && activate.is_none_or(|activate| activate.features.is_empty())
             && applied.files.iter().all(|(path, changed)| {
                 let known = bodies.entry(path.clone()).or_insert_with(|| {
                     is_rust(path).then(|| Bodies::of(&changed.before)).flatten()
@@ -62,10 +70,8 @@ pub(super) fn run<'a>(
         }
     }
     let mut together = Together {
-        caught: Vec::new(),
         rest,
-        reached: BTreeMap::new(),
-        seconds: None,
+        ..Together::default()
     };
     // A build that serves one rule serves it no better than its own.
     if session.options.per_rule || woven.len() < 2 {
@@ -84,90 +90,175 @@ pub(super) fn run<'a>(
                 .map(|(path, changed)| (path.clone(), changed.before.clone()))
         })
         .collect();
-    let result = inside(session, place, clean, &bodies, &mut woven, &mut together);
+    let before = told.records.len();
+    let all = All {
+        session,
+        place,
+        clean,
+        woven: &woven,
+    };
+    let result = all.inside(&bodies, watch, told, &mut together.reached);
     let back = originals
         .iter()
         .map(|(path, text)| (path.as_path(), text.as_str()));
     place.slot.write("one build for all", back)?;
     place.slot.clean();
     result?;
-    let caught: BTreeSet<&str> = together
-        .caught
-        .iter()
-        .map(|record| record.rule.as_str())
-        .collect();
-    let count = caught.len();
-    let left = woven
-        .into_iter()
-        .filter(|applied| !caught.contains(applied.rule.id.value.as_str()))
-        .collect::<Vec<_>>();
-    together.rest.extend(left);
+    let count = told.records.len() - before;
+    woven.retain(|applied| !told.records.contains_key(&applied.rule.id.value));
+    together.rest.extend(woven);
     if count > 0 {
-        together.seconds = Some(start.elapsed().as_secs_f64() / count as f64);
+        let seconds = start.elapsed().as_secs_f64() / count as f64;
+        told.per_rule.insert("together".into(), seconds);
     }
     Ok(together)
 }
 
-/// Weaves, builds, checks that no rule chosen is green, and judges each rule.
-fn inside(
-    session: &Session,
-    place: &Place<'_>,
-    clean: &BTreeMap<String, Clean<'_>>,
-    bodies: &BTreeMap<PathBuf, Option<Bodies>>,
-    woven: &mut Vec<Applied<'_>>,
-    together: &mut Together<'_>,
-) -> Result<()> {
-    let names: BTreeSet<&str> = woven
-        .iter()
-        .flat_map(|applied| {
-            applied
-                .rule
-                .expect
-                .checks
-                .iter()
-                .chain(&applied.rule.must_pass)
-        })
-        .map(|check| check.gate.value.as_str())
-        .collect();
-    let mut out: BTreeSet<u32> = BTreeSet::new();
-    let Some(gates) = built(session, place, bodies, woven, &names, &mut out)? else {
-        return Ok(());
-    };
-    for (name, ready) in &gates {
-        let checks: Vec<String> = clean[*name].passed.iter().cloned().collect();
-        let run = ready.run(place, Some(&checks), &BTreeMap::new(), None)?;
-        if let Some(check) = checks
+/// The rules that share one build.
+struct All<'x, 'a, 's> {
+    session: &'s Session,
+    place: &'x Place<'x>,
+    clean: &'x BTreeMap<String, Clean<'s>>,
+    woven: &'x [Applied<'a>],
+}
+
+/// What came of some of them: caught, and whether the patches of the others ran.
+type Done = (Vec<Record>, BTreeMap<String, bool>);
+
+impl<'s> All<'_, '_, 's> {
+    /// Weaves, builds, checks that no rule chosen is green, and judges each rule.
+    fn inside(
+        &self,
+        bodies: &BTreeMap<PathBuf, Option<Bodies>>,
+        watch: &mut Watch<'s, '_>,
+        told: &mut Judged,
+        reached: &mut BTreeMap<String, bool>,
+    ) -> Result<()> {
+        let Self {
+            session,
+            place,
+            clean,
+            woven,
+        } = *self;
+        let names: BTreeSet<&str> = woven
             .iter()
-            .find(|check| run.outcome(check) != Outcome::Passed)
-        {
-            session.log.note(&format!("with all rules built in and none chosen, `{check}` of gate {name} is not green; each rule is built alone"));
+            .flat_map(|applied| gates_of(applied.rule))
+            .collect();
+        let mut out: BTreeSet<u32> = BTreeSet::new();
+        let Some(gates) = built(session, place, bodies, woven, &names, &mut out)? else {
             return Ok(());
+        };
+        for (name, ready) in &gates {
+            let checks: Vec<String> = clean[*name].passed.iter().cloned().collect();
+            let run = ready.run(place, Some(&checks), &BTreeMap::new(), None)?;
+            if let Some(check) = checks
+                .iter()
+                .find(|check| run.outcome(check) != Outcome::Passed)
+            {
+                session.log.note(&format!("with all rules built in and none chosen, `{check}` of gate {name} is not green; each rule is built alone"));
+                return Ok(());
+            }
         }
+        let compiled = (0..woven.len()).filter(|index| !out.contains(&(*index as u32 + 1)));
+        let exclusive =
+            |index: &usize| gates_of(woven[*index].rule).any(|name| gates[name].gate.exclusive);
+        let (alone, beside): (Vec<usize>, Vec<usize>) = compiled.partition(exclusive);
+        let shared = beside
+            .iter()
+            .flat_map(|index| gates_of(woven[*index].rule))
+            .collect();
+        let every = match session.options.sentinel {
+            0 => usize::MAX,
+            every => every,
+        };
+        for (indexes, jobs) in [(beside, jobs(session, clean, &shared)), (alone, 1)] {
+            for chunk in indexes.chunks(every) {
+                let chunk: Vec<usize> = chunk
+                    .iter()
+                    .copied()
+                    .filter(|index| watch.refuses(woven[*index].rule).is_none())
+                    .collect();
+                let (start, busy) = (Instant::now(), place.busy());
+                let ((caught, others), ended) = self.side_by_side(&gates, &chunk, jobs);
+                let (wall, busy) = (start.elapsed(), place.busy().saturating_sub(busy));
+                told.pace.add(caught.len() + others.len(), jobs, busy, wall);
+                session.log.fact(
+                    "together",
+                    serde_json::json!({
+                        "rules": chunk.len(), "jobs": jobs,
+                        "gate_seconds": busy.as_secs_f64(), "seconds": wall.as_secs_f64(),
+                    }),
+                );
+                reached.extend(others);
+                for record in caught {
+                    watch.judged(&record);
+                    told.records.insert(record.rule.clone(), record);
+                }
+                ended?;
+                if watch.due() {
+                    watch.look_at(place, &gates, &mut told.records)?;
+                }
+            }
+        }
+        Ok(())
     }
-    let jobs = jobs(session, clean, &names);
-    session.log.fact(
-        "together",
-        serde_json::json!({ "rules": woven.len() - out.len(), "jobs": jobs }),
-    );
-    let next = AtomicUsize::new(0);
-    let done = Mutex::new((Vec::new(), BTreeMap::new()));
-    let one = |index: usize| -> Result<()> {
-        let rule = woven[index].rule;
-        let number = index as u32 + 1;
-        if out.contains(&number) || session.spent() {
+
+    /// Judges some of the rules by so many jobs; what was judged before an error is returned beside it.
+    fn side_by_side(
+        &self,
+        gates: &BTreeMap<&str, Ready<'s>>,
+        indexes: &[usize],
+        jobs: usize,
+    ) -> (Done, Result<()>) {
+        let next = AtomicUsize::new(0);
+        let done = Mutex::new(Done::default());
+        let work = || -> Result<()> {
+            while let Some(index) = indexes.get(next.fetch_add(1, Ordering::Relaxed)) {
+                self.one(gates, *index, &done)?;
+            }
+            Ok(())
+        };
+        let mut ended = Ok(());
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..jobs.min(indexes.len()))
+                .map(|_| scope.spawn(work))
+                .collect();
+            for thread in threads {
+                match thread.join() {
+                    Ok(result) => ended = std::mem::replace(&mut ended, Ok(())).and(result),
+                    Err(panic) => std::panic::resume_unwind(panic),
+                }
+            }
+        });
+        (
+            done.into_inner().unwrap_or_else(PoisonError::into_inner),
+            ended,
+        )
+    }
+
+    /// Judges one rule by choosing it.
+    fn one(
+        &self,
+        gates: &BTreeMap<&str, Ready<'s>>,
+        index: usize,
+        done: &Mutex<Done>,
+    ) -> Result<()> {
+        let rule = self.woven[index].rule;
+        let number = index + 1;
+        if self.session.spent() {
             return Ok(());
         }
-        session.log.say(&rule.id.value);
-        let witness = place.work.join(format!("witness-{number}"));
+        self.session.log.say(&rule.id.value);
+        let witness = self.place.work.join(format!("witness-{number}"));
         let mut env = rule.activate.clone().unwrap_or_default().env;
         env.insert(CHOSEN.into(), number.to_string());
         env.insert(WITNESS.into(), witness.display().to_string());
         let began = Instant::now();
-        let repeats = rule.repeats.unwrap_or(session.options.repeat);
+        let repeats = rule.repeats.unwrap_or(self.session.options.repeat);
         let record = Armed {
-            place,
-            gates: &gates,
-            clean,
+            place: self.place,
+            gates,
+            clean: self.clean,
             env,
         }
         .judge(rule, repeats)?;
@@ -181,37 +272,19 @@ fn inside(
             };
             // Told at once: a run that is killed later keeps it.
             let record = declared_gap(rule, record);
-            session.log.verdict(&record);
+            self.session.log.verdict(&record);
             done.0.push(record);
         } else {
             done.1.insert(rule.id.value.clone(), reached);
         }
         Ok(())
-    };
-    let failed = std::thread::scope(|scope| {
-        let work = || -> Result<()> {
-            loop {
-                let index = next.fetch_add(1, Ordering::Relaxed);
-                if index >= woven.len() {
-                    return Ok(());
-                }
-                one(index)?;
-            }
-        };
-        let threads: Vec<_> = (0..jobs).map(|_| scope.spawn(work)).collect();
-        threads.into_iter().find_map(|thread| match thread.join() {
-            Ok(Ok(())) => None,
-            Ok(Err(error)) => Some(error),
-            Err(_) => Some(anyhow::anyhow!("a thread that judged rules panicked")),
-        })
-    });
-    if let Some(error) = failed {
-        return Err(error);
     }
-    let (caught, reached) = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-    together.caught = caught;
-    together.reached = reached;
-    Ok(())
+}
+
+/// The gates that decide about a rule.
+fn gates_of(rule: &Rule) -> impl Iterator<Item = &str> {
+    let checks = rule.expect.checks.iter().chain(&rule.must_pass);
+    checks.map(|check| check.gate.value.as_str())
 }
 
 /// The woven copy, built; rules that do not compile are left out. None when that does not help.
@@ -303,15 +376,12 @@ fn built<'a>(
 
 /// Gates at once: as asked, or what leaves the processors room by the clean runs' own waiting.
 fn jobs(session: &Session, clean: &BTreeMap<String, Clean<'_>>, names: &BTreeSet<&str>) -> usize {
-    let gates = || names.iter().filter_map(|name| clean.get(*name));
-    if gates().any(|clean| clean.ready.gate.exclusive) {
-        return 1;
-    }
     if session.options.jobs > 0 {
         return session.options.jobs;
     }
+    let gates = || names.iter().filter_map(|name| clean.get(*name));
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get) as f64;
     let wall: f64 = gates().map(|clean| clean.times.0.as_secs_f64()).sum();
     let cpu: f64 = gates().map(|clean| clean.times.1.as_secs_f64()).sum();
-    ((0.7 * cores * wall / cpu.max(0.001)) as usize).clamp(1, 16)
+    ((0.7 * cores * wall / cpu.max(0.001)) as usize).clamp(1, MOST)
 }

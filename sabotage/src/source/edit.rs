@@ -12,6 +12,7 @@ use serde_saphyr::Spanned;
 use super::item::{self, KINDS, Named};
 use super::tokens::{self, Token};
 use crate::finding::{At, Finding, hint, nearest};
+use crate::revert;
 use crate::schema::rule::{Edit, Rule};
 
 /// One replacement: bytes of the original file and what stands there instead.
@@ -52,12 +53,28 @@ impl Broken {
     }
 }
 
-/// Applies a rule's edits to the files that `read` returns.
+/// Applies a rule's edits to the files that `read` returns; `root` is the repository of its commits.
 pub fn apply(
+    root: &Path,
     rule: &Rule,
     mut read: impl FnMut(&Path) -> Option<String>,
 ) -> Result<BTreeMap<PathBuf, Changed>, Broken> {
     let mut files: BTreeMap<PathBuf, Changed> = BTreeMap::new();
+    if let Some(revert) = &rule.revert {
+        let taken = revert::splices(root, revert, &mut read)
+            .map_err(|why| stale(rule, &revert.commit, why))?;
+        files.extend(taken.into_iter().map(|(path, (before, splices))| {
+            let after = String::new();
+            (
+                path,
+                Changed {
+                    before,
+                    after,
+                    splices,
+                },
+            )
+        }));
+    }
     for edit in &rule.edits {
         let path = PathBuf::from(&edit.file.value);
         if !files.contains_key(&path) {
@@ -85,7 +102,9 @@ pub fn apply(
             .edits
             .iter()
             .find(|edit| Path::new(&edit.file.value) == path);
-        let place = &first.expect("each file comes from an edit").file;
+        let commit = rule.revert.as_ref().map(|revert| &revert.commit);
+        let place = first.map(|edit| &edit.file).or(commit);
+        let place = place.expect("each file comes from an edit or a commit");
         changed.splices.sort_by_key(|splice| splice.range.start);
         let overlap = changed
             .splices

@@ -2,8 +2,11 @@
 //!
 //! Reading order: `fixture` (repositories), then one file for each part of the contract.
 
+mod arms;
 mod broken;
+mod cache;
 mod caught;
+mod ends;
 mod files;
 mod fixture;
 mod gates;

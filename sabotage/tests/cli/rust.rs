@@ -93,7 +93,7 @@ fn caught_missed_and_each_kind_of_broken_in_both_ways() {
         assert!(answer.out.contains("did you mean `add`?"), "{}", answer.out);
         assert!(answer.out.contains(built), "{}", answer.out);
     }
-    let answer = fixture.run(&["run", "twice-wrong", "adds-wrong"]);
+    let answer = fixture.run(&["run", "--no-cache", "twice-wrong", "adds-wrong"]);
     assert!(
         answer.out.contains("unnoticed: the patch ran"),
         "{}",

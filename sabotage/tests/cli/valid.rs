@@ -95,6 +95,7 @@ fn is(word: &str, value: &Value) -> bool {
         "integer" => value.is_i64() || value.is_u64(),
         "number" => value.is_number(),
         "null" => value.is_null(),
+        "boolean" => value.is_boolean(),
         other => panic!("the type {other} is not known here"),
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use sabotage::report::told::{Gate, SCHEMA, Told};
+use sabotage::session::pace::Pace;
 use sabotage::source::patch::Patch;
 use sabotage::verdict::{Exit, Record, Verdict, exit_of};
 
@@ -43,6 +44,7 @@ pub(crate) fn record(rule: &str, verdict: Verdict, line: usize) -> Record {
             .then(|| "assertion failed:\n\n  left: 1 < 2\n right: 3\r\n".into()),
         built: "together".into(),
         seconds: 0.25,
+        cached: None,
         patches: if verdict == Verdict::BrokenStale {
             vec![]
         } else {
@@ -67,6 +69,13 @@ fn patch(line: usize) -> Patch {
 /// A run of these rules.
 pub(crate) fn run(rules: Vec<Record>) -> Told {
     Told {
+        pace: Some(Pace {
+            rules: 3,
+            jobs: 4,
+            gates: 2.0,
+            least: 0.5,
+            wall: 0.6,
+        }),
         schema: SCHEMA,
         exit: exit_of(rules.iter().map(|record| record.verdict)),
         tree: "0123456789abcdef".repeat(4),
