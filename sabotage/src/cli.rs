@@ -4,10 +4,13 @@
 //! asked for is as declared; 2 for a wrong command line or files that cannot be read.
 
 mod author;
+mod fix;
 mod look;
 mod manual;
 mod outputs;
+mod red;
 mod retell;
+mod shell;
 mod start;
 
 pub(crate) use start::gate_for;
@@ -70,6 +73,11 @@ enum Command {
         #[arg(long)]
         from_diff: bool,
     },
+    /// Print a rule drafted from a fix: its product hunks taken back, its tests expected to notice.
+    FromFix {
+        /// The commit of the fix.
+        commit: String,
+    },
     /// Check rules, gates and pins without a build; 6 when a rule's surroundings have changed.
     Lint,
     /// List rules with their rows and the checks that should notice.
@@ -95,13 +103,25 @@ enum Command {
         #[arg(long)]
         dir: PathBuf,
     },
+    /// Open a shell in a copy with the rule applied; exit 0 when it has ended, whatever it ended with.
+    Shell {
+        /// Its id.
+        id: String,
+        /// A command instead of your shell.
+        #[arg(last = true)]
+        command: Vec<String>,
+    },
     /// Pin rules to their present surroundings, after a look (writes sabotage/known.lock).
     Accept {
         /// Names, patterns, `tag:`, `row:`, `gate:`; none means all.
         selectors: Vec<String>,
     },
     /// Say what this machine and this repository give to work with.
-    Doctor,
+    Doctor {
+        /// Show for each gate that it goes red when its files are emptied; 4 when one does not.
+        #[arg(long)]
+        prove_gates: bool,
+    },
     /// Say which part of a commit or branch is held by its tests.
     Prove(ProveOptions),
     /// Tell the last run again, in any form, without running anything.
@@ -286,13 +306,16 @@ fn dispatch(cli: Cli) -> Result<Exit> {
     match cli.command {
         Command::Init => start::init(&root),
         Command::New { id, from_diff } => author::new(&root, &id, from_diff),
+        Command::FromFix { commit } => fix::from_fix(&root, &commit),
+        Command::Shell { id, command } => shell::shell(&root, &id, &command),
         Command::Lint => look::lint(&root),
         Command::List { selectors, json } => look::list(&root, &selectors, json),
         Command::Run(options) => run(&root, &options),
         Command::Show { id } => look::show(&root, &id),
         Command::Apply { id, dir } => author::apply(&root, &id, &dir),
         Command::Accept { selectors } => author::accept(&root, &selectors),
-        Command::Doctor => start::doctor(&root),
+        Command::Doctor { prove_gates: true } => red::prove_gates(&root),
+        Command::Doctor { .. } => start::doctor(&root),
         Command::Prove(options) => {
             let what = match (options.commit, options.base) {
                 (Some(commit), _) => crate::prove::What::Commit(commit),
@@ -349,4 +372,18 @@ fn complain(findings: &[crate::finding::Finding]) -> Exit {
         anstream::eprintln!("{finding}");
     }
     Exit::Usage
+}
+
+#[cfg(test)]
+mod tests {
+    use super::guarded;
+    use crate::verdict::Exit;
+
+    #[m0_spec::row(B50)]
+    #[test]
+    fn a_panic_is_a_defect_and_an_error_is_the_callers() {
+        assert_eq!(guarded(|| panic!("on purpose")).code(), 70);
+        assert_eq!(guarded(|| anyhow::bail!("no such file")).code(), 2);
+        assert_eq!(guarded(|| Ok(Exit::Tests)).code(), 1);
+    }
 }

@@ -1,10 +1,11 @@
 //! A run: the tree is copied, the gates are measured clean, each rule is applied and judged.
 //!
-//! Owns the order. Reading order: `select`, `cache`, `baseline`, `together` (one build for all), `own` (a build for each
+//! Owns the order. Reading order: `select`, `applied`, `cache`, `baseline`, `together` (one build for all), `own` (a build for each
 //! rule), `judge`, `elsewhere`, `sentinel`.
 //! Invariants: no verdict without a green clean tree; the copy is the tree again after each rule; what
 //! follows the last green sentinel is withdrawn when the next is not green.
 
+mod applied;
 pub mod baseline;
 mod cache;
 mod elsewhere;
@@ -32,10 +33,10 @@ use crate::run::interrupt::{self, Interrupted};
 use crate::schema::rule::Rule;
 use crate::schema::{Declared, check, read};
 use crate::slot::{Slot, home};
-use crate::source::edit::{self, Broken, Changed};
-use crate::source::patch::Patch;
 use crate::tree::Tree;
 use crate::verdict::{Exit, Record, Verdict, exit_of};
+use applied::patches;
+pub(crate) use applied::{Applied, lint};
 use cache::Cache;
 use pace::Pace;
 use sentinel::Watch;
@@ -147,12 +148,6 @@ pub(crate) struct Judged {
     pub(crate) records: BTreeMap<String, Record>,
     pub(crate) per_rule: BTreeMap<String, f64>,
     pub(crate) pace: Pace,
-}
-
-/// A rule that can be applied.
-pub(crate) struct Applied<'a> {
-    pub(crate) rule: &'a Rule,
-    pub(crate) files: BTreeMap<PathBuf, Changed>,
 }
 
 /// Files that could not be understood: nothing is run.
@@ -379,47 +374,9 @@ impl Session {
     }
 }
 
-/// A rule's edits on the files under `tree`, or the BROKEN record.
-#[expect(
-    clippy::result_large_err,
-    reason = "both are records of about one size, made once a rule"
-)]
-pub(crate) fn lint<'a>(
-    declared: &Declared,
-    rule: &'a Rule,
-    rows: Option<&BTreeSet<String>>,
-    tree: &Path,
-) -> Result<Applied<'a>, Record> {
-    if let Some(finding) = check::rule(declared, rule, rows).first() {
-        return Err(Record::new(rule, Verdict::BrokenExpectation).because(finding.to_string()));
-    }
-    match edit::apply(&declared.root, rule, |path| {
-        std::fs::read_to_string(tree.join(path)).ok()
-    }) {
-        Ok(files) => Ok(Applied { rule, files }),
-        Err(broken) => {
-            let verdict = match broken {
-                Broken::Stale(_) => Verdict::BrokenStale,
-                Broken::Inert(_) => Verdict::BrokenInert,
-            };
-            Err(Record::new(rule, verdict).because(broken.finding().to_string()))
-        }
-    }
-}
-
 /// A directory for a run, below the repository's cache: they sort by time.
 pub(crate) fn run_dir(home: &Path) -> PathBuf {
     let stamp = jiff::Timestamp::now().to_string().replace([':', '.'], "-");
     home.join("runs")
         .join(format!("{stamp}-{}", std::process::id()))
-}
-
-/// What a rule changes, where it applies to the files under `tree`.
-fn patches(declared: &Declared, rule: &Rule, tree: &Path) -> Vec<Patch> {
-    let files =
-        lint(declared, rule, None, tree).map_or_else(|_| BTreeMap::new(), |applied| applied.files);
-    files
-        .iter()
-        .flat_map(|(path, changed)| Patch::of(path, changed))
-        .collect()
 }

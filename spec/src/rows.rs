@@ -136,6 +136,24 @@ pub const B43: Row = Row { id: "B43", title: "SIGINT or SIGTERM ends a run with 
 /// A rule whose repeats disagree is FLAKY with exit 5, and one that the budget does not reach is PENDING with exit 8.
 pub const B44: Row = Row { id: "B44", title: "A rule whose repeats disagree is FLAKY with exit 5, and one that the budget does not reach is PENDING with exit 8." };
 
+/// Gates run as many at once as leave the processors room by what the clean runs cost, or as asked; an exclusive gate runs alone, and the run tells how its time compares with the gates' own.
+pub const B45: Row = Row { id: "B45", title: "Gates run as many at once as leave the processors room by what the clean runs cost, or as asked; an exclusive gate runs alone, and the run tells how its time compares with the gates' own." };
+
+/// What is run is built of the copy as it is at that moment, whatever the times of files, warm builds in the repository or directories in the environment say.
+pub const B46: Row = Row { id: "B46", title: "What is run is built of the copy as it is at that moment, whatever the times of files, warm builds in the repository or directories in the environment say." };
+
+/// sabotage from-fix prints a rule that applies to what the fix left, takes back its product hunks alone and expects the tests that it touched.
+pub const B47: Row = Row { id: "B47", title: "sabotage from-fix prints a rule that applies to what the fix left, takes back its product hunks alone and expects the tests that it touched." };
+
+/// sabotage shell opens a shell in a copy with the rule applied, and the copy is the tree again when the shell has ended.
+pub const B48: Row = Row { id: "B48", title: "sabotage shell opens a shell in a copy with the rule applied, and the copy is the tree again when the shell has ended." };
+
+/// sabotage doctor --prove-gates names each gate that stays green when its files are emptied, with exit 4.
+pub const B49: Row = Row { id: "B49", title: "sabotage doctor --prove-gates names each gate that stays green when its files are emptied, with exit 4." };
+
+/// A panic of the tool exits 70, and no other end does.
+pub const B50: Row = Row { id: "B50", title: "A panic of the tool exits 70, and no other end does." };
+
 /// A slot that crashes while serving is respawned at once the first time.
 pub const D1: Row = Row { id: "D1", title: "A slot that crashes while serving is respawned at once the first time." };
 
@@ -1193,6 +1211,12 @@ pub const ALL: &[Row] = &[
     B42,
     B43,
     B44,
+    B45,
+    B46,
+    B47,
+    B48,
+    B49,
+    B50,
     D1,
     D2,
     D3,

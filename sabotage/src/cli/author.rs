@@ -92,7 +92,7 @@ fn edit(root: &Path, file: &str, line: usize, hunk: &(String, String), text: &mu
 }
 
 /// A YAML block scalar.
-fn block(text: &mut String, key: &str, value: &str) {
+pub(super) fn block(text: &mut String, key: &str, value: &str) {
     if value.is_empty() {
         let _ = writeln!(text, "      {key}: \"\"");
         return;

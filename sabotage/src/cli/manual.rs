@@ -14,6 +14,14 @@ const EXAMPLES: &[(&str, &str)] = &[
         "new",
         "sabotage new sums-are-wrong --from-diff >> sabotage/rules/first.yaml",
     ),
+    (
+        "from-fix",
+        "sabotage from-fix HEAD >> sabotage/rules/fixes.yaml",
+    ),
+    (
+        "shell",
+        "sabotage shell sums-are-wrong\n  sabotage shell sums-are-wrong -- cargo test",
+    ),
     ("lint", "sabotage lint"),
     ("list", "sabotage list tag:slow\n  sabotage list --json"),
     (
@@ -29,7 +37,7 @@ const EXAMPLES: &[(&str, &str)] = &[
         "accept",
         "sabotage accept sums-are-wrong && git add sabotage/known.lock",
     ),
-    ("doctor", "sabotage doctor"),
+    ("doctor", "sabotage doctor\n  sabotage doctor --prove-gates"),
     ("prove", "sabotage prove HEAD\n  sabotage prove --base main"),
     (
         "report",

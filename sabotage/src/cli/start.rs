@@ -102,7 +102,7 @@ pub(super) fn doctor(root: &Path) -> Result<Exit> {
 pub(super) fn clean(root: &Path) -> Result<Exit> {
     let home = home(root)?;
     // A run in hand would lose its copy: its lock says no.
-    for name in ["own", "together", "prove"] {
+    for name in ["own", "prove", "shell", "doctor"] {
         drop(crate::slot::Slot::open(&home, name)?);
     }
     fs::remove_dir_all(&home).with_context(|| format!("cannot remove {}", home.display()))?;

@@ -46,6 +46,8 @@ pub(crate) struct Change {
     pub(crate) files: Vec<PathBuf>,
     /// Hunks of the product.
     pub(crate) hunks: Vec<Hunk>,
+    /// Tests that it adds or touches, by the names that stand in the source.
+    pub(crate) tests: Vec<String>,
     /// Words of the lines that it adds to tests.
     words: BTreeSet<String>,
 }
@@ -72,6 +74,7 @@ impl Change {
         let mut change = Self {
             files: files.clone(),
             hunks: Vec::new(),
+            tests: Vec::new(),
             words: BTreeSet::new(),
         };
         for file in files {
@@ -98,6 +101,11 @@ impl Change {
                 if tests.iter().any(|range| range.contains(&hunk.line)) {
                     change.words.extend(words(&enclosing(&file, &text, &hunk)));
                     change.words.extend(words(&hunk.new));
+                    for test in named(&file, &text, &hunk) {
+                        if !change.tests.contains(&test) {
+                            change.tests.push(test);
+                        }
+                    }
                 } else if !is_document(&file) && !hunk.old.trim().eq(hunk.new.trim()) {
                     change.hunks.push(hunk);
                 }
@@ -139,15 +147,15 @@ fn enclosing(file: &Path, text: &str, hunk: &Hunk) -> String {
         .unwrap_or_default()
 }
 
-/// The lines of a file that are tests: all of them, none, or those of `mod tests`.
-fn test_lines(file: &Path, text: &str) -> Vec<std::ops::Range<usize>> {
+/// Whether the whole file is tests, by its path.
+pub(crate) fn is_test(file: &Path) -> bool {
     let path = file.to_string_lossy();
     let name = file
         .file_stem()
         .map(|stem| stem.to_string_lossy().into_owned())
         .unwrap_or_default();
     let part = |word: &str| path.split('/').any(|part| part == word);
-    let whole = part("tests")
+    part("tests")
         || part("test")
         || part("spec")
         || part("smokes")
@@ -155,8 +163,52 @@ fn test_lines(file: &Path, text: &str) -> Vec<std::ops::Range<usize>> {
         || name.ends_with("_test")
         || name.ends_with("_tests")
         || name == "tests"
-        || name == "t";
-    if whole {
+        || name == "t"
+}
+
+/// Names of tests in the lines that a hunk of a test adds, and of the one that holds it.
+fn named(file: &Path, text: &str, hunk: &Hunk) -> Vec<String> {
+    let pattern = if is_rust(file) {
+        r"\bfn\s+(\w+)"
+    } else {
+        r#"\bdef\s+(test_\w+)|\bfunc\s+(Test\w+)|\b(?:it|test)\(\s*["'`]([^"'`]+)|^\s*check\s+([\w-]+)"#
+    };
+    let pattern = regex::RegexBuilder::new(pattern).multi_line(true).build();
+    let pattern = pattern.expect("the patterns are constants");
+    let added = pattern
+        .captures_iter(&hunk.new)
+        .filter_map(|found| found.iter().skip(1).flatten().next())
+        .map(|name| name.as_str().to_owned());
+    let holder = enclosing(file, text, hunk);
+    let holder = holder.strip_prefix("fn ").map(str::to_owned);
+    let is_one = |name: &String| !is_rust(file) || attributed(text, name);
+    added.chain(holder).filter(is_one).collect()
+}
+
+/// Whether a function stands below an attribute whose path ends in `test`.
+fn attributed(text: &str, name: &str) -> bool {
+    let mut lines = text.lines().rev();
+    let head = format!("fn {name}(");
+    if !lines.any(|line| line.contains(&head)) {
+        return false;
+    }
+    let mut above = lines
+        .map(str::trim)
+        .take_while(|line| line.starts_with("#[") || line.starts_with("//"));
+    let test = |line: &str| {
+        let path = line
+            .trim_start_matches("#[")
+            .split(['(', ']'])
+            .next()
+            .unwrap_or_default();
+        path.rsplit("::").next() == Some("test")
+    };
+    above.any(test)
+}
+
+/// The lines of a file that are tests: all of them, none, or those of `mod tests`.
+fn test_lines(file: &Path, text: &str) -> Vec<std::ops::Range<usize>> {
+    if is_test(file) {
         return std::iter::once(0..usize::MAX).collect();
     }
     let (Some(row), Some(named)) = (tokens::of(text), Named::parse("mod tests")) else {

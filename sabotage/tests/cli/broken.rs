@@ -127,3 +127,35 @@ fn a_stale_anchor_names_its_place_and_the_nearest_line() {
         &["is no path inside the repository"],
     );
 }
+
+#[m0_spec::row(B3, B4)]
+#[test]
+fn a_patch_does_not_move_to_another_function() {
+    let body = |name: &str, sum: &str| {
+        format!("fn {name}(a: u8) -> u8 {{\n    let b = 1;\n    {sum}\n}}\n\n")
+    };
+    let rule = "- id: one\n  promise: It holds.\n  edits:\n    - file: a.rs\n      in: fn first\n      patch: |2\n             let b = 1;\n        -    a + b\n        +    a - b\n  \
+        expect: [{gate: tap, check: adds}]\n";
+    let fixture = Fixture::shell(rule);
+    fixture.write(
+        "a.rs",
+        &[body("first", "a + b"), body("second", "a + b")].concat(),
+    );
+    let fits = fixture.run(&["show", "one"]).out;
+    assert!(
+        fits.contains("@@ -2,2 +2,2 @@") || fits.contains("@@ -3,1 +3,1 @@"),
+        "{fits}"
+    );
+    // The function was rewritten; git apply and patch would now change the other one, and exit 0.
+    fixture.write(
+        "a.rs",
+        &[body("first", "b + a"), body("second", "a + b")].concat(),
+    );
+    let stale = fixture.run(&["lint"]);
+    assert_eq!(stale.code, 3, "{}", stale.out);
+    assert!(
+        stale.out.contains("BROKEN: stale") && stale.out.contains("matches nothing in `fn first`"),
+        "{}",
+        stale.out
+    );
+}

@@ -3,9 +3,11 @@
 //! Reading order: `fixture` (repositories), then one file for each part of the contract.
 
 mod arms;
+mod beside;
 mod broken;
 mod cache;
 mod caught;
+mod drafts;
 mod ends;
 mod files;
 mod fixture;
@@ -17,4 +19,5 @@ mod rust;
 mod schemas;
 mod traps;
 mod valid;
+mod warm;
 mod words;

@@ -99,6 +99,23 @@ fn caught_missed_and_each_kind_of_broken_in_both_ways() {
         "{}",
         answer.out
     );
+    // A check that does not come to the patch cannot notice it.
+    let rules = rules.concat().replace("check: signs", "check: adds");
+    fixture.write("sabotage/rules/r.yaml", &rules);
+    let answer = fixture.run(&[
+        "run",
+        "--no-cache",
+        "signs-wrong",
+        "adds-wrong",
+        "--no-elsewhere",
+    ]);
+    assert!(
+        answer
+            .out
+            .contains("unreached: no expected check runs the patch"),
+        "{}",
+        answer.out
+    );
 }
 
 #[m0_spec::row(B7)]
