@@ -25,6 +25,19 @@ struct Line<'a> {
     rounds: usize,
 }
 
+impl Line<'_> {
+    /// `at most 500`, or `at least 190` where more is better: then a value above the bound has headroom.
+    fn wanted(&self) -> String {
+        let more_is_better = (self.measure.value > self.bound) == (self.headroom > 0.0);
+        let word = if more_is_better {
+            "at least"
+        } else {
+            "at most"
+        };
+        format!("{word} {}", short(self.bound))
+    }
+}
+
 /// Every bounded quantity, the least headroom first.
 fn lines(all: &[Ran]) -> Vec<Line<'_>> {
     let mut lines: BTreeMap<(&str, &str), Line> = BTreeMap::new();
@@ -70,10 +83,10 @@ pub fn table(all: &[Ran], most: usize) -> String {
             unit,
             ..
         } = line.measure;
-        let (value, bound) = (short(*value), short(line.bound));
+        let (value, bound) = (short(*value), line.wanted());
         let _ = writeln!(
             text,
-            "  {:>5.0} %  {:<40} {quantity} {value} of {bound} {unit}",
+            "  {:>5.0} %  {:<40} {quantity} {value} {unit}, {bound}",
             line.headroom * 100.0,
             line.phase
         );
@@ -95,7 +108,7 @@ pub fn markdown(all: &[Ran]) -> String {
             unit,
             ..
         } = line.measure;
-        let (value, bound) = (short(*value), short(line.bound));
+        let (value, bound) = (short(*value), line.wanted());
         let (phase, rounds) = (line.phase, line.rounds);
         let percent = line.headroom * 100.0;
         let quantity = quantity.replace('|', "\\|");
@@ -160,9 +173,9 @@ mod tests {
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0], "headroom, the least first (3 of 3 quantities)");
         for (line, parts) in lines[1..].iter().zip([
-            ["  -20 %", "gap 120 of 100 ms"],
-            ["    5 %", "exit 95 of 100 ms"],
-            ["   50 %", "wait 50 of 100 ms"],
+            ["  -20 %", "gap 120 ms, at most 100"],
+            ["    5 %", "exit 95 ms, at most 100"],
+            ["   50 %", "wait 50 ms, at most 100"],
         ]) {
             assert!(
                 parts.iter().all(|part| line.contains(part)),
@@ -171,6 +184,10 @@ mod tests {
         }
         assert_eq!((lines.len(), table(&planted(), 1).lines().count()), (4, 2));
         assert_eq!(table(&[ran(0, 1, &[("beats", None)])], 10), "");
+        let mut least = ran(0, 1, &[("pause", Some(0.1))]);
+        least.outcome.measures[0].value = 110.0;
+        let text = table(&[least], 10);
+        assert!(text.contains("pause 110 ms, at least 100"), "{text}");
     }
 
     #[m0_spec::row(H51)]
@@ -189,7 +206,7 @@ mod tests {
         let gap = text.find("| -20 % |").expect("the broken bound");
         let exit = text.find("| 5 % |").expect("the worst round");
         assert!(
-            gap < exit && text.contains("| exit | 95 ms | 100 | 2 |"),
+            gap < exit && text.contains("| exit | 95 ms | at most 100 | 2 |"),
             "{text}"
         );
         assert!(!text.contains("beats"), "{text}");
