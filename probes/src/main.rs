@@ -66,6 +66,9 @@ enum Command {
     /// `trace` on a grown repository of 1,000 rows and on one of ten times the size: time and memory.
     #[command(name = "trace_scale", alias = "trace-scale")]
     TraceScale,
+    /// The report of 1,000 rows in Chromium: does it work, and how fast is its search?
+    #[command(name = "report_search", alias = "report-search")]
+    ReportSearch,
     /// Every probe, one after the other.
     All,
     /// Every probe with its question and its rows; measures nothing.
@@ -82,6 +85,7 @@ impl Command {
             Self::Rps => "rps",
             Self::Fanout => "fanout",
             Self::TraceScale => "trace_scale",
+            Self::ReportSearch => "report_search",
             Self::All | Self::List => return QUESTIONS.iter().collect(),
         };
         vec![named(name).expect("each command but two is a probe's name")]

@@ -7,6 +7,7 @@ mod accept_spread;
 mod drain;
 mod fanout;
 mod memory;
+mod report_search;
 mod respawn;
 mod rps;
 mod trace_scale;
@@ -33,7 +34,7 @@ pub struct Question {
 }
 
 /// Every probe.
-pub static QUESTIONS: [Question; 7] = [
+pub static QUESTIONS: [Question; 8] = [
     respawn::QUESTION,
     accept_spread::QUESTION,
     drain::QUESTION,
@@ -41,6 +42,7 @@ pub static QUESTIONS: [Question; 7] = [
     rps::QUESTION,
     fanout::QUESTION,
     trace_scale::QUESTION,
+    report_search::QUESTION,
 ];
 
 /// The probe of a name.
@@ -53,7 +55,7 @@ mod tests {
     use super::{QUESTIONS, named};
     use std::collections::BTreeSet;
 
-    #[m0_spec::row(E51, E87, S18, S20, T18)]
+    #[m0_spec::row(E51, E87, S18, S20, T18, T26)]
     #[test]
     fn each_promise_that_wants_a_probe_has_one() {
         let names: BTreeSet<&str> = QUESTIONS.iter().map(|question| question.name).collect();
@@ -64,6 +66,7 @@ mod tests {
             ("drain", "E87"),
             ("memory", "S18"),
             ("trace_scale", "T18"),
+            ("report_search", "T26"),
         ];
         for (name, row) in cases {
             let question = named(name).expect("a probe");

@@ -14,7 +14,7 @@ fn probes(bin_dir: &Path, args: &[&str]) -> Output {
     command.output().expect("the command starts")
 }
 
-const NAMES: [&str; 7] = [
+const NAMES: [&str; 8] = [
     "respawn",
     "accept_spread",
     "drain",
@@ -22,6 +22,7 @@ const NAMES: [&str; 7] = [
     "rps",
     "fanout",
     "trace_scale",
+    "report_search",
 ];
 
 #[m0_spec::row(H37)]

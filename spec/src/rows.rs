@@ -937,6 +937,24 @@ pub const T19: Row = Row { id: "T19", title: "What the tool keeps between runs i
 /// The editor server answers hover, go-to, references and completion on row ids, and tells the findings of unsaved text, over the real protocol.
 pub const T20: Row = Row { id: "T20", title: "The editor server answers hover, go-to, references and completion on row ids, and tells the findings of unsaved text, over the real protocol." };
 
+/// What changed since a revision is told row by row, and with check --since every row that the change touches must be proven.
+pub const T21: Row = Row { id: "T21", title: "What changed since a revision is told row by row, and with check --since every row that the change touches must be proven." };
+
+/// The badge says the share of proven rows in words, and no share where results are missing.
+pub const T22: Row = Row { id: "T22", title: "The badge says the share of proven rows in words, and no share where results are missing." };
+
+/// A stale edge is shown with the words of its claim and of its test that changed since it was written down.
+pub const T23: Row = Row { id: "T23", title: "A stale edge is shown with the words of its claim and of its test that changed since it was written down." };
+
+/// Each way to lose evidence by hand is found with a code of its own, its place and exit 1, and results of another commit with exit 3.
+pub const T24: Row = Row { id: "T24", title: "Each way to lose evidence by hand is found with a code of its own, its place and exit 1, and results of another commit with exit 3." };
+
+/// A row that is split is retired for rows that take over what it needs, and what is refused writes nothing.
+pub const T25: Row = Row { id: "T25", title: "A row that is split is retired for rows that take over what it needs, and what is refused writes nothing." };
+
+/// In Chromium the report of 1,000 rows is searched within 100 ms a key, filtered, walked by the keyboard, and light or dark as the system asks, from a file alone.
+pub const T26: Row = Row { id: "T26", title: "In Chromium the report of 1,000 rows is searched within 100 ms a key, filtered, walked by the keyboard, and light or dark as the system asks, from a file alone." };
+
 /// A fork is refused while the process runs more than one thread.
 pub const U1: Row = Row { id: "U1", title: "A fork is refused while the process runs more than one thread." };
 
@@ -1478,6 +1496,12 @@ pub const ALL: &[Row] = &[
     T18,
     T19,
     T20,
+    T21,
+    T22,
+    T23,
+    T24,
+    T25,
+    T26,
     U1,
     U2,
     U3,

@@ -4,7 +4,10 @@
 //! that cannot be read, 3 inconclusive. Refuses to judge. Invariant: what programs read goes to stdout, alone.
 
 mod change;
+mod compare;
+mod split;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -20,6 +23,7 @@ use crate::lsp;
 use crate::planted;
 use crate::rows::read::{Area, Grade, Row};
 use crate::rows::{self, Rows};
+use crate::show::stale::Changes;
 use crate::show::{html, json, markdown, row, sarif, text};
 use crate::workspace::{Given, Workspace};
 
@@ -83,6 +87,12 @@ enum Command {
     New(change::New),
     /// Retire a row in favour of others.
     Retire(change::Retire),
+    /// Split a row into several, which take over what it needs.
+    Split(split::Split),
+    /// Tell what changed since a revision: rows, what names them, sabotages.
+    Diff(compare::Compare),
+    /// Print the share of proven rows as a picture.
+    Badge(compare::Badge),
     /// Accept the edges of a row as they are now, or all that are proven.
     Accept(change::Accept),
     /// Serve an editor over standard input and output: hover, go to, completion, findings as you type.
@@ -119,6 +129,9 @@ struct Check {
     /// Ask no row for more than this grade.
     #[arg(long, value_name = "GRADE", default_value = "proven", value_parser = grade)]
     floor: Grade,
+    /// Ask every row that changed since this revision, or whose test or sabotage did, to be proven.
+    #[arg(long, value_name = "REV")]
+    since: Option<String>,
     /// Print one JSON object.
     #[arg(long, conflicts_with_all = ["github", "sarif", "md"])]
     json: bool,
@@ -185,7 +198,11 @@ pub fn run(cli: Cli) -> Result<u8> {
     match cli.command {
         Command::Check(check) => {
             let workspace = Workspace::read(&root, &given(&check.results))?;
-            let judged = judge(&workspace, &ask(check.floor));
+            let mut ask = ask(check.floor);
+            if let Some(rev) = &check.since {
+                ask.touched = compare::touched(&root, rev)?;
+            }
+            let judged = judge(&workspace, &ask);
             print(&workspace, &judged, &check);
             let code = judged.exit();
             // The program ends: the system takes the memory back faster than a walk over all of it.
@@ -199,7 +216,8 @@ pub fn run(cli: Cli) -> Result<u8> {
         } => {
             let workspace = Workspace::read(&root, &given(&results))?;
             let (area, row) = find(&workspace.rows, &id)?;
-            let explained = row::explain(&workspace, area, row);
+            let changes = Changes::of(&workspace, Some(&row.id.value));
+            let explained = row::explain(&workspace, area, row, &changes);
             if json {
                 println!("{}", serde_json::to_string_pretty(&explained)?);
             } else {
@@ -224,6 +242,9 @@ pub fn run(cli: Cli) -> Result<u8> {
         Command::Spec { check } => spec(&root, check),
         Command::New(new) => change::new(&root, &new),
         Command::Retire(retire) => change::retire(&root, &retire),
+        Command::Split(split) => split::split(&root, &split),
+        Command::Diff(compare) => compare::compare(&root, &compare),
+        Command::Badge(badge) => compare::picture(&root, &badge),
         Command::Accept(accept) => change::accept(&root, &accept),
         Command::Schema | Command::Completions { .. } => Ok(0),
     }
@@ -241,6 +262,7 @@ fn given(results: &[String]) -> Given {
 fn ask(floor: Grade) -> Ask {
     Ask {
         floor,
+        touched: BTreeSet::new(),
         today: jiff::tz::Offset::UTC
             .to_datetime(jiff::Timestamp::now())
             .date()

@@ -107,7 +107,8 @@ codes! {
     TestFlaky "test-flaky" Error "A test passed only when it was run again.",
     NeverRan "never-ran" Error "A test is in the source and in no results: ignored, compiled out or filtered.",
     ResultAmbiguous "result-ambiguous" Error "A result fits more than one test.",
-    ResultsMissing "results-missing" Inconclusive "Results that trace.yaml names are not there, or hold nothing.",
+    NoResults "no-results" Error "A file of results holds no result.",
+    ResultsMissing "results-missing" Inconclusive "Results that trace.yaml names are not there.",
     ResultsStale "results-stale" Inconclusive "Results are of another tree and are not counted.",
     ResultsUnattributed "results-unattributed" Warning "Results do not say which tree they are of.",
 }

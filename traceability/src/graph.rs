@@ -390,6 +390,7 @@ fn made_at_run(suite: &str, name: &str, rows: &[String], kind: Need, at: &At, kr
         rows: rows.iter().map(named).collect(),
         kind,
         at: at.clone(),
+        last: at.line,
         cfg: Vec::new(),
         ignored: false,
         hash: "-".into(),

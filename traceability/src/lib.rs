@@ -10,10 +10,12 @@
 
 pub mod cli;
 pub mod code;
+pub mod compare;
 pub mod config;
 pub mod files;
 pub mod finding;
 pub mod graph;
+pub mod history;
 pub mod judge;
 pub mod lock;
 pub mod lsp;

@@ -108,11 +108,10 @@ impl Lock {
         } else {
             short(&sha256(breaks.join("\n").as_bytes()))
         };
-        let words: Vec<&str> = row.claim.value.split_whitespace().collect();
         Line {
             row: edge.row.clone(),
             test: test.id(),
-            claim: short(&sha256(words.join(" ").as_bytes())),
+            claim: claim_hash(&row.claim.value),
             tokens: short(&test.hash),
             sabotages,
             why: String::new(),
@@ -176,6 +175,13 @@ impl Lock {
     }
 }
 
-fn short(hash: &str) -> String {
+/// The hash of a claim, white space folded.
+pub fn claim_hash(claim: &str) -> String {
+    let words: Vec<&str> = claim.split_whitespace().collect();
+    short(&sha256(words.join(" ").as_bytes()))
+}
+
+/// As much of a hash as the file keeps.
+pub fn short(hash: &str) -> String {
     hash.chars().take(16).collect()
 }

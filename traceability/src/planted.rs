@@ -7,6 +7,7 @@
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::{Context, Result};
@@ -320,6 +321,11 @@ pub const CAUSES: &[Cause] = &[
         )],
     ),
     (
+        Code::NoResults,
+        "target/results.jsonl:1:1",
+        &[(RUN, "", "{\"event\":\"run\",\"tree\":\"{TREE}\"}\n")],
+    ),
+    (
         Code::ResultsMissing,
         "target/none.jsonl:1:1",
         &[("trace.yaml", "target/results.jsonl", "target/none.jsonl")],
@@ -383,6 +389,7 @@ pub fn found(root: &Path, edits: &[Edit]) -> Result<Vec<(String, Code, String)>>
     let workspace = Workspace::read(root, &Given::default())?;
     let ask = Ask {
         floor: Grade::Proven,
+        touched: BTreeSet::new(),
         today: "2026-11-29".into(),
     };
     let judged = judge(&workspace, &ask);

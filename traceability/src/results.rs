@@ -267,7 +267,7 @@ impl Results {
         }
         if count == 0 && !matches!(standing, Standing::Stale(_)) && !source.optional {
             let message = "no results: the file holds none".into();
-            self.lack(source, Code::ResultsMissing, path, message);
+            self.lack(source, Code::NoResults, path, message);
         }
         if !matches!(standing, Standing::Stale(_)) {
             let file = self.files.len();

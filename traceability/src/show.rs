@@ -3,12 +3,15 @@
 //! Owns the choice of form. Each form is a file below. Refuses to judge. Invariant: every form is made of the same
 //! judgement, so none says more or less than another.
 
+pub mod badge;
 pub mod html;
 pub mod json;
 pub mod markdown;
 pub mod row;
 pub mod sarif;
+pub mod stale;
 pub mod text;
+pub mod words;
 
 use crate::rows::read::{Grade, State};
 use crate::workspace::Workspace;

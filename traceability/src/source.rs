@@ -8,6 +8,7 @@
 mod cache;
 pub mod cargo;
 pub mod comments;
+mod items;
 mod lexer;
 pub mod rust;
 #[cfg(test)]
@@ -49,6 +50,8 @@ pub struct Test {
     pub kind: Need,
     /// Where it stands.
     pub at: At,
+    /// Its last line.
+    pub last: u64,
     /// The conditions of compilation that it stands under, as written.
     pub cfg: Vec<String>,
     /// Whether the source says that it is not to be run.

@@ -39,7 +39,7 @@ const BUILD: [&str; 10] = [
     "--package=m0-host",
     "--package=probes",
     "--package=traceability",
-    "--features=probes/peers",
+    "--features=probes/peers,probes/browser",
     "--bins",
     "--example=router",
     "--message-format=json-render-diagnostics",

@@ -231,7 +231,7 @@ mod tests {
                     "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nx-worker: {}\r\n\r\n",
                     slot % 2
                 );
-                let text = head + &"data: x\n\n".repeat(events);
+                let text = head + "data: x\n\n".repeat(events).as_str();
                 socket
                     .write_all(text.as_bytes())
                     .expect("the audience reads");

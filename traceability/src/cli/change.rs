@@ -13,7 +13,7 @@ use crate::code::Severity;
 use crate::config::Config;
 use crate::lock::Line;
 use crate::rows::check::{free, is_day};
-use crate::rows::read::{self, Grade};
+use crate::rows::read::{self, Grade, Row};
 use crate::rows::{self, Rows};
 use crate::workspace::Workspace;
 
@@ -71,14 +71,7 @@ pub(super) fn new(root: &Path, new: &New) -> Result<u8> {
         .with_context(|| format!("cannot make {}", config.spec.display()))?;
     let (all, _) = Rows::read(root, &config.spec)?;
     let file = config.spec.join(format!("{}.yaml", new.area));
-    let area = all.areas.iter().find(|area| area.letters.value == new.area);
-    let used = all.ledger.iter().filter_map(|(id, _)| {
-        let number = id.strip_prefix(new.area.as_str())?;
-        number.parse::<u32>().ok()
-    });
-    let next = area.and_then(|area| free(area).strip_prefix(new.area.as_str())?.parse().ok());
-    let number = used.map(|used| used + 1).chain(next).max().unwrap_or(1);
-    let id = format!("{}{number}", new.area);
+    let id = format!("{}{}", new.area, next_free(&all, &new.area));
     let mut text = match std::fs::read_to_string(root.join(&file)) {
         Ok(text) => text,
         Err(_) => format!(
@@ -102,17 +95,46 @@ pub(super) fn new(root: &Path, new: &New) -> Result<u8> {
     Ok(0)
 }
 
+/// The number after the highest that rows or ledger know.
+pub(super) fn next_free(all: &Rows, letters: &str) -> u32 {
+    let area = all.areas.iter().find(|area| area.letters.value == letters);
+    let used = all.ledger.iter().filter_map(|(id, _)| {
+        let number = id.strip_prefix(letters)?;
+        number.parse::<u32>().ok()
+    });
+    let next = area.and_then(|area| free(area).strip_prefix(letters)?.parse().ok());
+    used.map(|used| used + 1).chain(next).max().unwrap_or(1)
+}
+
+/// Today.
+pub(super) fn today() -> String {
+    super::ask(Grade::None).today
+}
+
 /// Retires a row.
 pub(super) fn retire(root: &Path, retire: &Retire) -> Result<u8> {
     let config = Config::read(root)?;
     let (all, _) = Rows::read(root, &config.spec)?;
     let (area, row) = super::find(&all, &retire.row)?;
-    let today = || super::ask(Grade::None).today;
     let date = retire.date.clone().unwrap_or_else(today);
     ensure!(is_day(&date), "`{date}` is no day, such as 2027-06-30");
     let file = area.file.clone();
     let text = std::fs::read_to_string(root.join(&file))
         .with_context(|| format!("cannot read {}", file.display()))?;
+    let text = retired(&text, row, &retire.reason, &retire.by, &date)?;
+    save(root, &config, &file, &text)?;
+    println!("{} is retired", retire.row);
+    Ok(0)
+}
+
+/// The text of a file of rows with one of them retired.
+pub(super) fn retired(
+    text: &str,
+    row: &Row,
+    reason: &str,
+    by: &[String],
+    date: &str,
+) -> Result<String> {
     let first = row.id.referenced.line() as usize;
     let begins = |line: &str| line.trim_start().starts_with("- ");
     let mut out = String::new();
@@ -130,8 +152,8 @@ pub(super) fn retire(root: &Path, retire: &Retire) -> Result<u8> {
             let _ = write!(
                 out,
                 "{indent}state: retired\n{indent}reason: {}\n{indent}by: [{}]\n{indent}date: {date}\n",
-                quoted(&retire.reason),
-                retire.by.join(", ")
+                quoted(reason),
+                by.join(", ")
             );
             done = true;
         } else if inside && waiver.iter().any(|key| trimmed.starts_with(key)) {
@@ -141,14 +163,12 @@ pub(super) fn retire(root: &Path, retire: &Retire) -> Result<u8> {
             out.push('\n');
         }
     }
-    ensure!(done, "{} has no `state:` of its own line", retire.row);
-    save(root, &config, &file, &out)?;
-    println!("{} is retired", retire.row);
-    Ok(0)
+    ensure!(done, "{} has no `state:` of its own line", row.id.value);
+    Ok(out)
 }
 
 /// Writes a file of rows when the reader takes it, and what is generated from all rows.
-fn save(root: &Path, config: &Config, file: &PathBuf, text: &str) -> Result<()> {
+pub(super) fn save(root: &Path, config: &Config, file: &PathBuf, text: &str) -> Result<()> {
     let area = read::area(file, text).map_err(|finding| anyhow::anyhow!("{finding}"))?;
     let (mut all, _) = Rows::read(root, &config.spec)?;
     all.areas.retain(|other| other.file != *file);
@@ -211,7 +231,7 @@ pub(super) fn accept(root: &Path, accept: &Accept) -> Result<u8> {
 }
 
 /// A text as a YAML scalar on one line.
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     let plain = text.starts_with(|c: char| c.is_ascii_alphabetic())
         && !text.contains([':', '#', '\n', '"', '\''])
         && text.trim() == text;

@@ -33,6 +33,7 @@ fn test(suite: &str, name: &str, krate: &str) -> Test {
         }],
         kind: Need::Test,
         at,
+        last: 1,
         cfg: Vec::new(),
         ignored: false,
         hash: "h".into(),

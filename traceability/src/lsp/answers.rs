@@ -17,6 +17,7 @@ use crate::finding::At;
 use crate::rows::place;
 use crate::rows::read::{Area, Row, State};
 use crate::show::row::{Explained, explain};
+use crate::show::stale::Changes;
 use crate::workspace::Workspace;
 
 /// The repository, and how the editor counts.
@@ -31,7 +32,7 @@ impl<'a> Answers<'a> {
     /// Claim, reason, grade and evidence.
     pub(super) fn hover(&self, at: &TextDocumentPositionParams) -> Option<Hover> {
         let (area, row) = self.named(at)?;
-        let value = markdown(&explain(self.workspace, area, row));
+        let value = markdown(&explain(self.workspace, area, row, &Changes::default()));
         let kind = MarkupKind::Markdown;
         Some(Hover {
             contents: HoverContents::Markup(MarkupContent { kind, value }),

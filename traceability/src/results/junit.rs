@@ -3,7 +3,8 @@
 //! Owns which elements mean what: `testcase` with `classname` (or the suite's name where it has none) and
 //! `name`; `failure` and `error` inside mean failed, `skipped` skipped, `flakyFailure` and `rerunFailure`
 //! flaky or failed; `property` elements named `commit`, `tree` and `dirty` say which tree it is.
-//! Invariant: a pass on retry is no pass.
+//! Invariant: a pass on retry is no pass, and a suite is no test: node writes a test with parts as a suite, and leaves out
+//! that it failed itself.
 
 use std::path::Path;
 
@@ -11,6 +12,7 @@ use roxmltree::{Document, Node, ParsingOptions};
 
 use super::{Held, Outcome, Verdict};
 use crate::finding::{At, Finding};
+use crate::source::comments::Language;
 
 /// Reads one report.
 pub(super) fn read(path: &Path, text: &str) -> Result<Held, Finding> {
@@ -42,8 +44,12 @@ pub(super) fn read(path: &Path, text: &str) -> Result<Held, Finding> {
 }
 
 fn case(node: Node<'_, '_>) -> Outcome {
-    let suite = node
-        .attribute("classname")
+    // Node says `test` or the suites around as the class, and beside it the file; other runners name a module or class.
+    let script = node
+        .attribute("file")
+        .filter(|file| Language::of(Path::new(file)) == Some(Language::Script));
+    let suite = script
+        .or_else(|| node.attribute("classname"))
         .or_else(|| node.parent().and_then(|suite| suite.attribute("name")));
     let inside = |names: &[&str]| {
         node.children()

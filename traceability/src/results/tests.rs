@@ -113,6 +113,63 @@ fn what_is_cut_off_or_of_no_known_form_is_unreadable() {
     }
 }
 
+/// As node 24 writes it, cut to what differs: a part of a test, a failure and its block, a skip.
+const NODE_TAP: &str = "TAP version 13\n# Subtest: more\n    # Subtest: keeps nothing\n    ok 1 - keeps nothing\n      ---\n      duration_ms: 0.1\n      type: 'test'\n      ...\n\
+    \x20   # Subtest: deep\n        # Subtest: is deep\n        ok 1 - is deep\n          ---\n          type: 'test'\n          ...\n        1..1\n    ok 2 - deep\n      ---\n      type: 'suite'\n      ...\n    1..2\n\
+    ok 1 - more\n  ---\n  type: 'suite'\n  ...\n# Subtest: later\nok 2 - later # SKIP\n  ---\n  type: 'test'\n  ...\n# Subtest: fails\nnot ok 3 - fails\n  ---\n  \
+    failureType: 'testCodeFailure'\n  error: '1 == 2'\n  stack: |-\n    ok 9 - a line of the stack\n  ...\n1..3\n# tests 5\n";
+
+#[m0_spec::row(T11)]
+#[test]
+fn parts_of_tests_are_results_of_their_own_in_tap() {
+    use Verdict::{Failed, Passed, Skipped};
+    let wanted = [
+        ("keeps nothing", Passed),
+        ("is deep", Passed),
+        ("deep", Passed),
+        ("more", Passed),
+        ("later", Skipped),
+        ("fails", Failed),
+    ];
+    let got = read(NODE_TAP);
+    let told: Vec<(&str, Verdict)> = got
+        .outcomes
+        .iter()
+        .map(|outcome| (outcome.test.as_str(), outcome.verdict))
+        .collect();
+    assert_eq!(told, wanted);
+    assert_eq!(got.outcomes[5].message.as_deref(), Some("1 == 2"));
+    // A part that is missing is told at its own plan.
+    let cut = NODE_TAP.replace("        ok 1 - is deep\n", "");
+    let finding = held(Path::new("r"), &cut).expect_err("one is missing");
+    assert_eq!(
+        finding.to_string(),
+        "r:14:1: 1 tests are planned and 0 are told"
+    );
+}
+
+#[m0_spec::row(T11)]
+#[test]
+fn a_result_of_node_is_of_its_file_and_a_suite_is_none() {
+    let text = "<testsuites><testcase name=\"a\" classname=\"test\" file=\"/w/tests/a.test.ts\"/>\
+        <testsuite name=\"parent\" tests=\"1\" failures=\"0\"><testcase name=\"part\" classname=\"parent\" file=\"/w/tests/a.test.ts\"/></testsuite>\
+        <testcase name=\"b\" classname=\"tests.test_b\" file=\"tests/test_b.py\"/></testsuites>";
+    let got = read(text);
+    let told: Vec<(&str, &str)> = got
+        .outcomes
+        .iter()
+        .map(|outcome| (outcome.suite.as_str(), outcome.test.as_str()))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("/w/tests/a.test.ts", "a"),
+            ("/w/tests/a.test.ts", "part"),
+            ("tests.test_b", "b")
+        ]
+    );
+}
+
 #[m0_spec::row(T8)]
 #[test]
 fn a_phase_passed_when_every_round_did() {

@@ -4,6 +4,7 @@
 
 use serde_json::{Value, json};
 
+use super::stale::Changes;
 use super::{by_grade, row};
 use crate::judge::Judged;
 use crate::workspace::Workspace;
@@ -35,6 +36,8 @@ pub fn check(workspace: &Workspace, judged: &Judged) -> Value {
 /// All rows with their evidence.
 pub fn rows(workspace: &Workspace) -> Value {
     let all = workspace.rows.all();
-    let rows = all.map(|(area, row)| json!(row::explain(workspace, area, row)));
+    // The words that changed are for people: `explain` and the report look back for them.
+    let none = Changes::default();
+    let rows = all.map(|(area, row)| json!(row::explain(workspace, area, row, &none)));
     Value::Array(rows.collect())
 }

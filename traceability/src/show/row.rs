@@ -6,6 +6,8 @@ use serde::Serialize;
 
 use crate::rows::read::{Area, Grade, Need, Row};
 use crate::rows::{floor, place};
+use crate::show::stale::{Changed, Changes};
+use crate::show::words;
 use crate::workspace::Workspace;
 
 /// A row and all that is known of it.
@@ -54,6 +56,10 @@ pub struct Evidence {
     pub message: Option<String>,
     /// What changed since it was proven or accepted.
     pub stale: Option<String>,
+    /// The words that changed since, where git holds the old ones.
+    pub changes: Vec<Changed>,
+    /// The commit and the day on which it was last written down as proven or accepted.
+    pub locked: Option<(String, String)>,
     /// Sabotages that it caught, and what it said.
     pub caught: Vec<(String, String)>,
     /// Sabotages that it did not catch.
@@ -61,7 +67,7 @@ pub struct Evidence {
 }
 
 /// Explains a row.
-pub fn explain(workspace: &Workspace, area: &Area, row: &Row) -> Explained {
+pub fn explain(workspace: &Workspace, area: &Area, row: &Row, changes: &Changes) -> Explained {
     let id = &row.id.value;
     let standing = workspace.graph.standing(row);
     let evidence = workspace.graph.edges_of(id).map(|edge| {
@@ -75,6 +81,10 @@ pub fn explain(workspace: &Workspace, area: &Area, row: &Row) -> Explained {
             seconds: outcomes.iter().find_map(|outcome| outcome.seconds),
             message: outcomes.iter().find_map(|outcome| outcome.message.clone()),
             stale: edge.stale.clone(),
+            changes: changes.get(id, &shown.test.id()),
+            locked: changes
+                .origin(workspace, id, &shown.test.id())
+                .map(|origin| (origin.commit.clone(), origin.day.clone())),
             caught: edge.proven_by.clone(),
             missed: edge.hollow_by.clone(),
         }
@@ -155,6 +165,11 @@ pub fn text(row: &Explained) -> String {
         }
         if let Some(what) = &evidence.stale {
             let _ = writeln!(out, "           stale: {what}");
+        }
+        for (what, words) in &evidence.changes {
+            for line in words::plain(words).lines() {
+                let _ = writeln!(out, "           {what}: {line}");
+            }
         }
         for (rule, said) in &evidence.caught {
             let first = said.lines().next().unwrap_or_default();

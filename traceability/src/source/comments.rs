@@ -5,14 +5,16 @@
 //! - the tag is a comment of its own line, `# proves: E22, E23` or `// proves: E22`;
 //! - it stands directly before the test: only comments, decorators and other lines without code may lie
 //!   between, and no empty line, so that a tag never slides to the next test when its own is deleted;
-//! - a test is `def test…` (Python), `test("…"` or `it("…"` (JavaScript, TypeScript), `test…() {` or
-//!   `@test "…" {` (shell, bats);
+//! - a test is `def test…` (Python; not within a function), `test("…"` or `it("…"` (JavaScript, TypeScript; the name
+//!   may follow on the next line), `test…() {` or `@test "…" {` (shell, bats);
+//! - what is a part of another test, as `t.test("…"`, is one of its own where a tag says so;
 //! - a test without a tag counts as one only in a file that its runner would collect.
 //!
-//! Refuses to run a runner. Invariant: a tag in a string, on nothing or of another form is a fault.
+//! Refuses to run a runner: its list decides what was a test, and one that it does not list never ran. Invariant: a tag in a string, on nothing or of another form is a fault.
 
 use std::path::Path;
 
+use super::items::{Item, item, word_after};
 use super::lexer::{Class, classify};
 use super::{Named, Source, Test};
 use crate::code::Code;
@@ -67,106 +69,190 @@ const MARK: &str = "proves:";
 /// Searches one file.
 pub(super) fn read(language: Language, path: &Path, text: &str, source: &mut Source) {
     let classes = classify(language, text);
-    let mut pending: Option<(At, Vec<Named>)> = None;
-    // Classes of Python around the line, with their indentation.
-    let mut around: Vec<(usize, String)> = Vec::new();
+    let mut search = Search {
+        language,
+        path,
+        text,
+        classes: &classes,
+        source,
+        pending: None,
+        around: Vec::new(),
+        decorated: None,
+        skipped: false,
+    };
     let mut begin = 0;
+    let mut depth = 0_i32;
     for (index, line) in text.split_inclusive('\n').enumerate() {
         let own = &classes[begin..begin + line.len()];
-        let number = index + 1;
-        let start = begin;
+        search.line(index + 1, begin, line, own, depth > 0);
+        if language == Language::Python {
+            depth += depth_of(line, own);
+        }
         begin += line.len();
+    }
+    search.ends();
+}
+
+/// How much deeper in brackets a line ends than it begins.
+fn depth_of(line: &str, own: &[Class]) -> i32 {
+    let code = line
+        .bytes()
+        .zip(own)
+        .filter(|(_, class)| **class == Class::Code);
+    code.map(|(byte, _)| match byte {
+        b'(' | b'[' | b'{' => 1,
+        b')' | b']' | b'}' => -1,
+        _ => 0,
+    })
+    .sum()
+}
+
+/// What holds where the search is.
+struct Search<'a> {
+    language: Language,
+    path: &'a Path,
+    text: &'a str,
+    classes: &'a [Class],
+    source: &'a mut Source,
+    /// A tag that waits for its test.
+    pending: Option<(At, Vec<Named>)>,
+    /// Classes of Python around the line, with their indentation; a function has no name.
+    around: Vec<(usize, Option<String>)>,
+    /// Where the decorators of the next test begin.
+    decorated: Option<usize>,
+    /// One of them says that the test is skipped.
+    skipped: bool,
+}
+
+impl Search<'_> {
+    /// One line, which begins at the byte `start`; `continued` says that it begins inside of brackets.
+    fn line(&mut self, number: usize, start: usize, line: &str, own: &[Class], continued: bool) {
         let first = line.len() - line.trim_start().len();
         let empty = line.trim().is_empty();
-        let tagged = tag_of(line);
         let code = own
             .iter()
             .zip(line.bytes())
             .any(|(class, byte)| *class != Class::Comment && !byte.is_ascii_whitespace());
-        if let Some((column, ids)) = tagged {
-            let at = At::place(path, number, column + 1);
+        if let Some((column, ids)) = tag_of(line) {
             let class = own.get(column).copied();
-            if class == Some(Class::Comment) && !code {
-                // Of two tags in a row both count.
-                let named = match ids_of(path, number, line, ids) {
-                    Ok(named) => named,
-                    Err(message) => {
-                        source.fault(Code::TagMisplaced, at, message);
-                        continue;
-                    }
-                };
-                let entry = pending.get_or_insert((at, Vec::new()));
-                entry.1.extend(named);
-            } else {
-                let what = if class == Some(Class::Comment) {
-                    "a tag has a line of its own, before the test"
-                } else {
-                    "a tag in a string belongs to no test"
-                };
-                source.fault(Code::TagMisplaced, at, what.into());
-            }
-            if !code {
-                continue;
+            if self.tag(number, line, (column, ids), class, code) && !code {
+                return;
             }
         }
-        if !code && !empty {
-            continue;
-        }
-        if own.first() == Some(&Class::Text)
-            && first == 0
+        let inside = own.first() == Some(&Class::Text)
             && start > 0
-            && classes[start - 1] == Class::Text
-        {
-            // The inside of a long string.
-            continue;
+            && self.classes[start - 1] == Class::Text;
+        // A comment, the inside of a long string, or the rest of a decorator.
+        if (!code && !empty) || inside || (continued && self.decorated.is_some()) {
+            return;
         }
         let trimmed = line.trim();
-        if language == Language::Python {
+        let begins_with_code = own.get(first) == Some(&Class::Code) && !continued;
+        if self.language == Language::Python && begins_with_code && !empty {
             if trimmed.starts_with('@') {
-                continue;
+                self.decorated.get_or_insert(start);
+                let name = trimmed.split('(').next().unwrap_or(trimmed).trim();
+                self.skipped |= name.rsplit('.').next() == Some("skip");
+                return;
             }
-            if !empty {
-                around.retain(|(indent, _)| *indent < first);
-                if let Some(name) = word_after(trimmed, "class ") {
-                    around.push((first, name));
-                }
-            }
+            self.around.retain(|(indent, _)| *indent < first);
         }
-        let item = if own.get(first) == Some(&Class::Code) {
-            item(language, trimmed)
+        let item = if begins_with_code {
+            item(
+                self.language,
+                &self.text[start + first..],
+                &self.classes[start + first..],
+            )
         } else {
             None
         };
+        // Within a function nothing is collected.
+        let item = item.filter(|_| self.around.iter().all(|(_, class)| class.is_some()));
         match item {
-            Some(item) => {
-                let rows = pending.take();
-                if rows.is_none() && !language.collects(path) {
-                    continue;
-                }
-                let at = At::place(path, number, first + 1);
-                let body = body(language, &text[start..], &classes[start..]);
-                source.tests.push(Test {
-                    suite: suite(language, path, &around),
-                    name: item.name,
-                    rows: rows.map(|(_, rows)| rows).unwrap_or_default(),
-                    kind: Need::Test,
-                    at,
-                    cfg: Vec::new(),
-                    ignored: item.ignored,
-                    hash: sha256(body.as_bytes()),
-                    krate: String::new(),
-                });
-            }
-            None => {
-                if let Some((at, _)) = pending.take() {
-                    let message = "no test follows this tag".into();
-                    source.fault(Code::TagMisplaced, at, message);
-                }
+            Some(item) => self.test(number, start, first, item),
+            None => self.nothing(),
+        }
+        if self.language == Language::Python && begins_with_code {
+            let function = trimmed.strip_prefix("async ").unwrap_or(trimmed);
+            if let Some(name) = word_after(trimmed, "class ") {
+                self.around.push((first, Some(name)));
+            } else if word_after(function, "def ").is_some() {
+                self.around.push((first, None));
             }
         }
+        self.decorated = None;
+        self.skipped = false;
     }
-    if let Some((at, _)) = pending.take() {
-        source.fault(Code::TagMisplaced, at, "no test follows this tag".into());
+
+    /// Something that looks like a tag; whether it is one, right or wrong, of its own line.
+    fn tag(
+        &mut self,
+        number: usize,
+        line: &str,
+        (column, ids): (usize, &str),
+        class: Option<Class>,
+        code: bool,
+    ) -> bool {
+        let at = At::place(self.path, number, column + 1);
+        if class == Some(Class::Comment) && !code {
+            // Of two tags in a row both count.
+            match ids_of(self.path, number, line, ids) {
+                Ok(named) => {
+                    let entry = self.pending.get_or_insert((at, Vec::new()));
+                    entry.1.extend(named);
+                }
+                Err(message) => self.source.fault(Code::TagMisplaced, at, message),
+            }
+            return true;
+        }
+        let what = if class == Some(Class::Comment) {
+            "a tag has a line of its own, before the test"
+        } else {
+            "a tag in a string belongs to no test"
+        };
+        self.source.fault(Code::TagMisplaced, at, what.into());
+        true
+    }
+
+    fn test(&mut self, number: usize, start: usize, first: usize, item: Item) {
+        let rows = self.pending.take();
+        if rows.is_none() && (item.within || !self.language.collects(self.path)) {
+            return;
+        }
+        let (mut tokens, lines) = body(self.language, &self.text[start..], &self.classes[start..]);
+        if let Some(decorated) = self.decorated {
+            let mut before = String::new();
+            fold(
+                &self.text[decorated..start],
+                &self.classes[decorated..start],
+                &mut before,
+            );
+            tokens.insert_str(0, &before);
+        }
+        self.source.tests.push(Test {
+            suite: suite(self.language, self.path, &self.around),
+            name: item.name,
+            rows: rows.map(|(_, rows)| rows).unwrap_or_default(),
+            kind: Need::Test,
+            at: At::place(self.path, number, first + 1),
+            last: (number + lines.saturating_sub(1)) as u64,
+            cfg: Vec::new(),
+            ignored: item.ignored || self.skipped,
+            hash: sha256(tokens.as_bytes()),
+            krate: String::new(),
+        });
+    }
+
+    /// Code that is no test: a tag before it belongs to nothing.
+    fn nothing(&mut self) {
+        if let Some((at, _)) = self.pending.take() {
+            let message = "no test follows this tag".into();
+            self.source.fault(Code::TagMisplaced, at, message);
+        }
+    }
+
+    fn ends(mut self) {
+        self.nothing();
     }
 }
 
@@ -202,115 +288,71 @@ fn ids_of(path: &Path, number: usize, line: &str, ids: &str) -> Result<Vec<Named
     Ok(named)
 }
 
-struct Item {
-    name: String,
-    ignored: bool,
-}
-
-/// The test that begins on a line.
-fn item(language: Language, line: &str) -> Option<Item> {
-    let plain = |name: String| Item {
-        name,
-        ignored: false,
-    };
-    match language {
-        Language::Python => {
-            let line = line.strip_prefix("async ").unwrap_or(line);
-            let name = word_after(line, "def ")?;
-            name.starts_with("test").then(|| plain(name))
-        }
-        Language::Script => {
-            let line = line.strip_prefix("await ").unwrap_or(line);
-            let (call, rest) = line.split_once('(')?;
-            let (function, modifier) = call.split_once('.').unwrap_or((call, ""));
-            if !["test", "it"].contains(&function) {
-                return None;
-            }
-            let rest = rest.trim_start();
-            let quote = rest.chars().next().filter(|c| "\"'`".contains(*c))?;
-            let (name, _) = rest[1..].split_once(quote)?;
-            Some(Item {
-                name: name.into(),
-                ignored: ["skip", "todo"].contains(&modifier),
-            })
-        }
-        Language::Shell => {
-            if let Some(rest) = line.strip_prefix("@test ") {
-                let rest = rest.trim_start();
-                let quote = rest.chars().next().filter(|c| "\"'".contains(*c))?;
-                return Some(plain(rest[1..].split_once(quote)?.0.into()));
-            }
-            let line = line.strip_prefix("function ").unwrap_or(line);
-            let (name, _) = line.split_once("()")?;
-            let name = name.trim();
-            name.starts_with("test").then(|| plain(name.into()))
-        }
-    }
-}
-
-fn word_after(line: &str, keyword: &str) -> Option<String> {
-    let rest = line.strip_prefix(keyword)?.trim_start();
-    let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_');
-    let name = &rest[..end.unwrap_or(rest.len())];
-    (!name.is_empty()).then(|| name.to_owned())
-}
-
-fn suite(language: Language, path: &Path, around: &[(usize, String)]) -> String {
+fn suite(language: Language, path: &Path, around: &[(usize, Option<String>)]) -> String {
     let text = path.to_string_lossy();
     if language != Language::Python {
         return text.into_owned();
     }
     let mut suite = text.strip_suffix(".py").unwrap_or(&text).replace('/', ".");
-    for (_, class) in around {
+    for class in around.iter().filter_map(|(_, class)| class.as_ref()) {
         suite.push('.');
         suite.push_str(class);
     }
     suite
 }
 
-/// The test's own text without comments, white space folded: what its hash is made of.
-fn body(language: Language, text: &str, classes: &[Class]) -> String {
+/// The test's own text without comments, white space folded, which is what its hash is made of; and its lines.
+fn body(language: Language, text: &str, classes: &[Class]) -> (String, usize) {
     let mut out = String::new();
+    let (mut lines, mut last) = (0, 0);
     let mut depth = 0_i32;
     let mut opened = false;
     let mut begin = 0;
     let mut indent = None;
     for line in text.split_inclusive('\n') {
         let own = &classes[begin..begin + line.len()];
-        begin += line.len();
         let first = line.len() - line.trim_start().len();
         let is_code = own.get(first) == Some(&Class::Code) && !line.trim().is_empty();
         if language == Language::Python {
             match indent {
                 None => indent = Some(first),
-                Some(indent) if is_code && first <= indent => break,
+                // The bracket that closes a signature of several lines stands below `def`.
+                Some(indent) if is_code && first <= indent && depth <= 0 => break,
                 Some(_) => {}
             }
         }
-        let kept: Vec<u8> = line
+        begin += line.len();
+        lines += 1;
+        if is_code || own.get(first) == Some(&Class::Text) {
+            last = lines;
+        }
+        fold(line, own, &mut out);
+        depth += depth_of(line, own);
+        // The parentheses of a shell function close before its body opens.
+        let code = line
             .bytes()
             .zip(own)
-            .filter(|(_, class)| **class != Class::Comment)
-            .map(|(byte, _)| byte)
-            .collect();
-        for word in String::from_utf8_lossy(&kept).split_whitespace() {
-            out.push_str(word);
-            out.push(' ');
-        }
-        for (byte, class) in line.bytes().zip(own) {
-            if *class == Class::Code {
-                match byte {
-                    b'(' | b'{' | b'[' => depth += 1,
-                    b')' | b'}' | b']' => depth -= 1,
-                    _ => {}
-                }
-                // The parentheses of a shell function close before its body opens.
-                opened |= byte == b'{' || (language == Language::Script && byte == b'(');
-            }
-        }
+            .filter(|(_, class)| **class == Class::Code);
+        opened |= code
+            .into_iter()
+            .any(|(byte, _)| byte == b'{' || (language == Language::Script && byte == b'('));
         if language != Language::Python && opened && depth <= 0 {
             break;
         }
     }
-    out
+    (out, last)
+}
+
+/// Adds the words of a text that are no comments.
+fn fold(text: &str, classes: &[Class], out: &mut String) {
+    let kept: Vec<u8> = text
+        .bytes()
+        .zip(classes)
+        .filter(|(_, class)| **class != Class::Comment)
+        .map(|(byte, _)| byte)
+        .collect();
+    for word in String::from_utf8_lossy(&kept).split_whitespace() {
+        out.push_str(word);
+        out.push(' ');
+    }
 }

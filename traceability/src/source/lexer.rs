@@ -89,6 +89,8 @@ impl Lexer<'_> {
         // The last byte of code that is no white space: a slash after a value divides, else it begins
         // a pattern.
         let mut before = b';';
+        // Braces that are open in each `${` around.
+        let mut holes: Vec<usize> = Vec::new();
         while let Some(byte) = self.rest().first().copied() {
             let rest = self.rest();
             if rest.starts_with(b"//") {
@@ -96,17 +98,81 @@ impl Lexer<'_> {
             } else if rest.starts_with(b"/*") {
                 let end = rest.windows(2).skip(2).position(|pair| pair == b"*/");
                 self.take(end.map_or(rest.len(), |end| end + 4), Class::Comment);
-            } else if [b'"', b'\'', b'`'].contains(&byte) {
-                self.text(&[byte], true, byte != b'`');
+            } else if byte == b'"' || byte == b'\'' {
+                self.text(&[byte], true, true);
                 before = b'"';
-            } else if byte == b'/' && b"(,=:[!&|?{};+-*%<>~^".contains(&before) {
-                self.text(b"/", true, true);
+            } else if byte == b'`' {
+                self.take(1, Class::Text);
+                holes.extend(self.template().then_some(0));
+                before = b'"';
+            } else if byte == b'/' && self.begins_pattern(before) {
+                self.pattern();
                 before = b'/';
             } else {
+                match (byte, holes.last_mut()) {
+                    (b'{', Some(open)) => *open += 1,
+                    (b'}', Some(0)) => {
+                        holes.pop();
+                        self.take(1, Class::Text);
+                        holes.extend(self.template().then_some(0));
+                        before = b'"';
+                        continue;
+                    }
+                    (b'}', Some(open)) => *open -= 1,
+                    _ => {}
+                }
                 self.take(1, Class::Code);
                 if !byte.is_ascii_whitespace() {
                     before = byte;
                 }
+            }
+        }
+    }
+
+    /// The text of a template up to its end, or into the next `${`: whether it is one.
+    fn template(&mut self) -> bool {
+        while let Some(byte) = self.rest().first().copied() {
+            if self.rest().starts_with(b"${") {
+                self.take(2, Class::Text);
+                return true;
+            }
+            self.take(1 + usize::from(byte == b'\\'), Class::Text);
+            if byte == b'`' {
+                return false;
+            }
+        }
+        false
+    }
+
+    /// Whether a slash begins a pattern: after a sign that wants a value, or a word that does.
+    fn begins_pattern(&self, before: u8) -> bool {
+        if b"(,=:[!&|?{};+-*%<>~^".contains(&before) {
+            return true;
+        }
+        let code = self.bytes[..self.at()].trim_ascii_end();
+        let word = code
+            .rsplit(|byte| !byte.is_ascii_alphanumeric() && *byte != b'_')
+            .next();
+        let words: [&[u8]; 8] = [
+            b"return", b"typeof", b"case", b"in", b"of", b"void", b"await", b"yield",
+        ];
+        word.is_some_and(|word| words.contains(&word))
+    }
+
+    /// A pattern; a slash within its brackets does not end it.
+    fn pattern(&mut self) {
+        self.take(1, Class::Text);
+        let mut bracket = false;
+        while let Some(byte) = self.rest().first().copied() {
+            if byte == b'\n' {
+                return;
+            }
+            self.take(1 + usize::from(byte == b'\\'), Class::Text);
+            match byte {
+                b'[' => bracket = true,
+                b']' => bracket = false,
+                b'/' if !bracket => return,
+                _ => {}
             }
         }
     }

@@ -204,7 +204,9 @@ impl Walk<'_, '_> {
                         "fn" => {
                             let end = end_of_function(&trees, at);
                             let tokens: TokenStream = trees[begin..end].iter().cloned().collect();
-                            self.function(path, &trees, at, &attributes, &tokens, &context);
+                            let last = trees[end - 1].span().end().line as u64;
+                            let function = (at, last, &tokens);
+                            self.function(path, &trees, function, &attributes, &context);
                             attributes.clear();
                             at = end;
                             continue;
@@ -309,9 +311,8 @@ impl Walk<'_, '_> {
         &mut self,
         path: &Path,
         trees: &[TokenTree],
-        at: usize,
+        (at, last, tokens): (usize, u64, &TokenStream),
         attributes: &[Attribute],
-        tokens: &TokenStream,
         context: &Context,
     ) {
         let rows: Vec<Named> = attributes
@@ -352,6 +353,7 @@ impl Walk<'_, '_> {
             name,
             rows,
             at: here,
+            last,
             cfg,
         });
     }

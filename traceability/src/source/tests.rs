@@ -175,6 +175,72 @@ fn a_tag_of_python_belongs_to_the_test_below_it() {
 
 #[m0_spec::row(T10)]
 #[test]
+fn decorators_of_several_lines_nested_classes_and_functions_of_python() {
+    let text = "class TestSum:\n    \"\"\"Sums.\n    class Nothing:\n    \"\"\"\n    # proves: E1\n    @pytest.mark.parametrize(\n        'left, right',\n        [(1, 1)],\n    )\n    \
+                def test_adds(self, left, right):\n        def test_helper():\n            pass\n        assert left + right == 2\n\n    \
+                class TestInner:\n        # proves: E2\n        @unittest.skip('later')\n        def test_in(self): pass\n\n\
+                def helper():\n    # proves: E3\n    def test_not_collected(): pass\n\n\
+                # proves: E4\ndef test_wide(\n    tmp_path,\n):\n    assert tmp_path\nlast = 1\n";
+    let (tests, faults) = tags(Language::Python, "test_a.py", text);
+    assert_eq!(
+        tests,
+        [
+            "test_a.TestSum test_adds [E1]",
+            "test_a.TestSum.TestInner test_in [E2]",
+            "test_a test_wide [E4]",
+        ]
+    );
+    assert_eq!(faults, ["21:5 no test follows this tag"]);
+    let mut source = Source::default();
+    read(Language::Python, Path::new("test_a.py"), text, &mut source);
+    let lines: Vec<(u64, u64, bool)> = source
+        .tests
+        .iter()
+        .map(|test| (test.at.line, test.last, test.ignored))
+        .collect();
+    assert_eq!(lines, [(10, 13, false), (18, 18, true), (25, 28, false)]);
+    // What a decorator asks is a part of the test.
+    let hash = |text: &str| {
+        let mut source = Source::default();
+        read(Language::Python, Path::new("test_a.py"), text, &mut source);
+        source.tests[0].hash.clone()
+    };
+    assert_ne!(hash(text), hash(&text.replace("(1, 1)", "(2, 0)")));
+    assert_eq!(hash(text), hash(&text.replace("last = 1", "last = 2")));
+}
+
+#[m0_spec::row(T10)]
+#[test]
+fn names_templates_patterns_and_parts_of_a_script() {
+    let text = "// proves: E1\ntest(\n  // why\n  'it\\'s wide',\n  () => {},\n);\n\
+                // proves: E2\nawait test.only(`plain`, () => { const s = `${f(`# proves: E9`)} // proves: E8`; });\n\
+                const p = /[/'`]/.test(x) ? `}` : 1;\n\
+                function f(x) { return /\"/.exec(x); }\n\
+                // proves: E3\ntest(`of ${part}`, () => {});\n\
+                test('whole', async (t) => {\n  // proves: E4\n  await t.test('part', () => {});\n  await t.test('bare part', () => {});\n});\n\
+                // proves: E5\ntest.each([1])('of %d', () => {});\n";
+    let (tests, faults) = tags(Language::Script, "a.test.ts", text);
+    assert_eq!(
+        tests,
+        [
+            "a.test.ts it's wide [E1]",
+            "a.test.ts plain [E2]",
+            "a.test.ts whole []",
+            "a.test.ts part [E4]",
+        ]
+    );
+    assert_eq!(
+        faults,
+        [
+            "8:50 a tag in a string belongs to no test",
+            "11:1 no test follows this tag",
+            "18:1 no test follows this tag",
+        ]
+    );
+}
+
+#[m0_spec::row(T10)]
+#[test]
 fn a_tag_of_a_script_or_a_shell_belongs_to_the_test_below_it() {
     let text = "// proves: E1\ntest('adds \"one\"', () => { const s = `\n// proves: E2\n`; });\n\
                 describe('more', () => {\n  // proves: E3\n  it.skip(\"waits\", async () => {});\n  it('bare', () => {});\n});\n";

@@ -6,6 +6,8 @@
 #![forbid(unsafe_code)]
 
 mod commands;
+mod hand;
+mod past;
 mod repository;
 
 use std::path::Path;

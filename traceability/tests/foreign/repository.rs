@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::process::{Command, Output};
+use std::time::Duration;
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -39,12 +40,22 @@ pub(super) fn commit(root: &Path) {
     );
 }
 
+/// What git answers on its first line.
+pub(super) fn git_line(root: &Path, args: &[&str]) -> String {
+    let output = Command::new("git").current_dir(root).args(args).output();
+    let output = output.expect("git runs");
+    assert!(output.status.success(), "{args:?}: {output:?}");
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}
+
 /// Runs `trace` there; exit code and what it printed.
 pub(super) fn trace(root: &Path, args: &[&str]) -> (i32, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_trace"))
+    let output = assert_cmd::Command::new(env!("CARGO_BIN_EXE_trace"))
         .current_dir(root)
         .args(args)
         .env_remove("CARGO_TARGET_DIR")
+        // No command waits for anything: one that hangs is a failure.
+        .timeout(Duration::from_mins(1))
         .output()
         .expect("trace runs");
     let code = output.status.code().expect("it ends by itself");
