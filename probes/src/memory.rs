@@ -14,8 +14,8 @@ pub struct Memory {
     pub rss: u64,
     /// Resident pages, those shared with others divided by the sharers.
     pub pss: u64,
-    /// Pages that it alone holds and has written.
-    pub private_dirty: u64,
+    /// Pages that stand for no file: heap and stacks, and what it has changed of its files' private pages.
+    pub anonymous: u64,
 }
 
 impl Memory {
@@ -38,7 +38,7 @@ fn parse(text: &str) -> Option<Memory> {
     Some(Memory {
         rss: field("Rss")?,
         pss: field("Pss")?,
-        private_dirty: field("Private_Dirty")?,
+        anonymous: field("Anonymous")?,
     })
 }
 
@@ -50,11 +50,11 @@ mod tests {
     #[test]
     fn figures_are_bytes_and_a_longer_name_is_another_field() {
         let text = "5580-7ffc ---p 00000000 00:00 0 [rollup]\nRss:                1752 kB\n\
-            Pss_Dirty:           112 kB\nPss:                 180 kB\nPrivate_Dirty:       111 kB\n";
+            Pss_Dirty:           112 kB\nPss:                 180 kB\nAnonymous:       111 kB\n";
         let wanted = Memory {
             rss: 1752 * 1024,
             pss: 180 * 1024,
-            private_dirty: 111 * 1024,
+            anonymous: 111 * 1024,
         };
         assert_eq!(parse(text), Some(wanted));
         assert_eq!(parse("Rss: 1 kB\nPss: 2 kB\n"), None);
@@ -69,7 +69,7 @@ mod tests {
         let after = Memory::of(std::process::id()).expect("this process lives");
         assert!(std::hint::black_box(&written).iter().all(|&byte| byte == 1));
         assert!(
-            after.private_dirty >= before.private_dirty + (30 << 20),
+            after.anonymous >= before.anonymous + (30 << 20),
             "{before:?} {after:?}"
         );
     }

@@ -54,15 +54,15 @@ fn run(session: &Session, report: &mut Report) -> Result<()> {
     let cases = cases();
     let mut bytes = vec![(Vec::new(), Vec::new()); cases.len()];
     for _ in session.rounds() {
-        for (case, (dirty, rss)) in cases.iter().zip(&mut bytes) {
+        for (case, (anonymous, rss)) in cases.iter().zip(&mut bytes) {
             session.shows(&name(*case));
-            let (each_dirty, each_rss) = bytes_each(session, *case)?;
-            dirty.push(each_dirty);
+            let (each_anonymous, each_rss) = bytes_each(session, *case)?;
+            anonymous.push(each_anonymous);
             rss.push(each_rss);
         }
     }
-    for (case, (dirty, rss)) in cases.into_iter().zip(bytes) {
-        let figure = report.figure(name(case), "bytes a stream", Samples::of(dirty)?);
+    for (case, (anonymous, rss)) in cases.into_iter().zip(bytes) {
+        let figure = report.figure(name(case), "bytes a stream", Samples::of(anonymous)?);
         if case.0.is_none() {
             figure.goal(GOAL_BYTES);
         }
@@ -72,7 +72,7 @@ fn run(session: &Session, report: &mut Report) -> Result<()> {
             Samples::of(rss)?,
         );
     }
-    report.note("Private dirty pages by smaps_rollup after the audience came, less those before, over the streams.");
+    report.note("Anonymous pages by smaps_rollup after the audience came, less those before, over the streams.");
     Ok(())
 }
 
@@ -107,12 +107,12 @@ fn bytes_each(session: &Session, (who, streams, beats): Case) -> Result<(f64, f6
         audience.len()
     );
     ensure!(
-        after.private_dirty > before.private_dirty,
+        after.anonymous > before.anonymous,
         "nothing was measured: {before:?} {after:?}"
     );
     let each = |before: u64, after: u64| (after as f64 - before as f64) / streams as f64;
     Ok((
-        each(before.private_dirty, after.private_dirty),
+        each(before.anonymous, after.anonymous),
         each(before.rss, after.rss),
     ))
 }
