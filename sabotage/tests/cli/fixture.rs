@@ -154,7 +154,8 @@ impl Fixture {
     }
 }
 
-fn collect(dir: &Path, files: &mut Vec<String>) {
+/// Every file below a directory, with its time and the hash of its bytes.
+pub(crate) fn collect(dir: &Path, files: &mut Vec<String>) {
     for entry in std::fs::read_dir(dir).expect("listed").flatten() {
         let path = entry.path();
         if path.is_dir() {
