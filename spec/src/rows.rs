@@ -154,6 +154,9 @@ pub const B49: Row = Row { id: "B49", title: "sabotage doctor --prove-gates name
 /// A panic of the tool exits 70, and no other end does.
 pub const B50: Row = Row { id: "B50", title: "A panic of the tool exits 70, and no other end does." };
 
+/// The temporary directory of a gate has a path short enough for a socket in it, and is gone when the run is over.
+pub const B51: Row = Row { id: "B51", title: "The temporary directory of a gate has a path short enough for a socket in it, and is gone when the run is over." };
+
 /// A slot that crashes while serving is respawned at once the first time.
 pub const D1: Row = Row { id: "D1", title: "A slot that crashes while serving is respawned at once the first time." };
 
@@ -1235,6 +1238,7 @@ pub const ALL: &[Row] = &[
     B48,
     B49,
     B50,
+    B51,
     D1,
     D2,
     D3,

@@ -18,6 +18,7 @@ use nix::unistd::Pid;
 use super::interrupt;
 use super::jail::{self, Asked, MARK, OUTER};
 use crate::schema::gate::Isolate;
+use crate::tree::hash_of;
 
 /// A command to run.
 #[derive(Debug, Clone)]
@@ -98,8 +99,11 @@ static RUNS: AtomicU64 = AtomicU64::new(0);
 pub fn run(job: &Job) -> Result<Ended> {
     interrupt::check()?;
     let _ = fs::remove_dir_all(&job.out);
-    let tmp = job.out.join("tmp");
-    fs::create_dir_all(&tmp).with_context(|| format!("cannot make {}", tmp.display()))?;
+    let tmp = scratch(&job.out);
+    let _ = fs::remove_dir_all(&tmp);
+    for dir in [&job.out, &tmp] {
+        fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
+    }
     let mark = format!(
         "{}-{}",
         std::process::id(),
@@ -171,6 +175,21 @@ pub fn run(job: &Job) -> Result<Ended> {
         program: job.command.first().cloned(),
         out: job.out.clone(),
     })
+}
+
+/// Most bytes of a directory for temporary files: the path of a Unix socket has at most 107, and a test puts
+/// a directory of its own and a name behind it.
+const SHORT: usize = 60;
+
+/// Where a run has its temporary files: in `out`, unless that path is too long for a socket in it. Then it is
+/// one of its own for each `out`, so that a run that was killed leaves nothing that the next does not remove.
+fn scratch(out: &Path) -> PathBuf {
+    let inside = out.join("tmp");
+    if inside.as_os_str().len() <= SHORT {
+        return inside;
+    }
+    let name = hash_of(out.as_os_str().as_encoded_bytes());
+    std::env::temp_dir().join(format!("sabotage-{}", &name[..12]))
 }
 
 /// Kills what carries a mark until nothing does.

@@ -134,3 +134,24 @@ fn gates_that_bind_one_port_run_beside_each_other() {
         }
     });
 }
+
+#[m0_spec::row(B51)]
+#[test]
+fn a_gate_has_room_for_a_socket_and_leaves_no_temporary_file() {
+    let fixture = Fixture::shell(CAUGHT);
+    std::fs::create_dir_all(fixture.cache()).expect("made");
+    let told = fixture.cache().join("told");
+    // As a test would: a directory of its own, and a socket in it.
+    let bind = format!(
+        "python3 -c \"import socket,tempfile; d=tempfile.mkdtemp(); print(d, file=open('{}','a')); \
+        socket.socket(socket.AF_UNIX).bind(d+'/a-name-of-a-socket.sock')\" || bad=1\n",
+        told.display()
+    );
+    fixture.write("t.sh", &TAP.replace("bad=0\n", &format!("bad=0\n{bind}")));
+    fixture.check(&[], 0, &[("adds-wrong", "caught")]);
+    let told = std::fs::read_to_string(told).expect("each run told its directory");
+    assert!(told.lines().count() >= 3, "{told}");
+    for directory in told.lines() {
+        assert!(!std::path::Path::new(directory).exists(), "{directory}");
+    }
+}
