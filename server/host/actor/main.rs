@@ -72,6 +72,33 @@ impl AppHandler for Page {
     }
 }
 
+/// An application that notes on its page how often it was made, and by which process in each slot.
+struct Made;
+
+impl AppHandler for Made {
+    type Service = Tell;
+    type Body = Text;
+
+    fn make(context: &HostContext) -> Result<Tell, Refusal> {
+        let page = context.app_page();
+        page[0].fetch_add(1, Ordering::Relaxed);
+        page[1 + context.slot()].store(std::process::id().into(), Ordering::Relaxed);
+        Ok(Tell {
+            context: context.clone(),
+            tell: |context| {
+                let page = context.app_page();
+                let maker = page[1 + context.slot()].load(Ordering::Relaxed);
+                let times = page[0].load(Ordering::Relaxed);
+                format!("{times} {}", maker == u64::from(std::process::id()))
+            },
+        })
+    }
+
+    fn page_slots(workers: usize) -> usize {
+        workers + 1
+    }
+}
+
 /// An application that serves from one process only.
 struct Single;
 
@@ -167,6 +194,7 @@ fn main() -> ExitCode {
     match std::env::var("ACTOR").as_deref() {
         Ok("page") => serve::<Page, NoProducer>(config),
         Ok("single") => serve::<Single, NoProducer>(config),
+        Ok("made") => serve::<Made, NoProducer>(config),
         Ok("child") => serve::<Child, NoProducer>(config),
         Ok("publishes") => serve::<Publishes, NoProducer>(config),
         Ok("unwanted") => serve::<Single, Unwanted>(config),

@@ -32,6 +32,8 @@ pub mod producer;
 mod producer_tests;
 mod publisher;
 mod refusal;
+#[cfg(test)]
+mod router_tests;
 mod run;
 mod serve;
 mod settings;

@@ -31,6 +31,8 @@ fn actor(name: &str, env: &[(&str, &str)]) -> Command {
 struct Served {
     process: Child,
     address: String,
+    /// What its log said until it listened.
+    begun: String,
     log: BufReader<std::process::ChildStderr>,
 }
 
@@ -46,12 +48,13 @@ impl Served {
         let mut served = Served {
             process,
             address: String::new(),
+            begun: String::new(),
             log,
         };
-        let mut seen = String::new();
         while served.address.is_empty() {
+            let seen = &mut served.begun;
             let before = seen.len();
-            let read = served.log.read_line(&mut seen).expect("the log is text");
+            let read = served.log.read_line(seen).expect("the log is text");
             assert!(read > 0, "it ended before it listened:\n{seen}");
             if let Some((_, rest)) = seen[before..].split_once("\"address\":\"") {
                 rest.split('"')
@@ -77,13 +80,13 @@ impl Served {
         body.to_owned()
     }
 
-    /// Stops it; its exit status and the rest of its log.
+    /// Stops it; its exit status and its whole log.
     fn stop(mut self) -> (ExitStatus, String) {
         let pid = m0_unix::Pid::from_raw(self.process.id().cast_signed());
         kill(pid, Signal::SIGTERM).expect("it runs");
-        let mut rest = String::new();
-        self.log.read_to_string(&mut rest).expect("the log is text");
-        (self.process.wait().expect("our child"), rest)
+        let mut log = std::mem::take(&mut self.begun);
+        self.log.read_to_string(&mut log).expect("the log is text");
+        (self.process.wait().expect("our child"), log)
     }
 }
 
@@ -95,12 +98,20 @@ impl Drop for Served {
     }
 }
 
-/// Runs an actor that must refuse; its log.
+/// Runs an actor that must refuse; its log. One that serves instead is ended and told.
 fn refused(name: &str, env: &[(&str, &str)]) -> String {
-    let output = actor(name, env).output().expect("the actor runs");
-    let log = String::from_utf8(output.stderr).expect("the log is text");
-    assert_eq!(output.status.code(), Some(78), "{log}");
+    let mut process = actor(name, env).spawn().expect("the actor starts");
+    let mut lines = BufReader::new(process.stderr.take().expect("piped"));
+    let mut log = String::new();
+    // The end of its log is the end of every process of it.
+    while lines.read_line(&mut log).expect("the log is text") > 0 {
+        if log.contains("\"listening\"") {
+            process.kill().expect("our child");
+        }
+    }
+    let status = process.wait().expect("our child");
     assert!(!log.contains("\"listening\""), "a banner:\n{log}");
+    assert_eq!(status.code(), Some(78), "{log}");
     assert_eq!(log.lines().count(), 1, "{log}");
     log
 }
@@ -210,4 +221,44 @@ fn two_starts_of_a_host_have_two_epochs() {
         epoch
     };
     assert_ne!(epoch(), epoch());
+}
+
+#[row(E2)]
+#[test]
+fn the_application_is_made_once_in_each_worker_after_the_fork() {
+    for workers in [1_u64, 3] {
+        let served = Served::start("made", &[("M0_WORKERS", &workers.to_string())]);
+        for _ in 0..8 {
+            // How often it was made in the whole host, and whether by the very process that answers.
+            assert_eq!(served.ask(), format!("{workers} true"));
+        }
+        assert_eq!(served.stop().0.code(), Some(0));
+    }
+}
+
+#[row(E74)]
+#[test]
+fn each_request_is_one_json_line_of_the_access_log_and_only_when_asked_for() {
+    for (asked_for, wanted) in [("1", 2), ("0", 0)] {
+        let mut command = actor("single", &[("M0_ACCESS_LOG", asked_for)]);
+        let mut served = Served::started(command.stdout(Stdio::piped()));
+        let mut stdout = served.process.stdout.take().expect("piped");
+        for _ in 0..2 {
+            assert_eq!(served.ask(), "alone");
+        }
+        assert_eq!(served.stop().0.code(), Some(0));
+        let mut out = String::new();
+        stdout.read_to_string(&mut out).expect("text");
+        let lines: Vec<serde_json::Value> = out
+            .lines()
+            .map(|line| serde_json::from_str(line).expect("JSON"))
+            .collect();
+        assert_eq!(lines.len(), wanted, "{out}");
+        for line in lines {
+            let told = (&line["method"], &line["path"], &line["status"]);
+            assert_eq!(told, (&"GET".into(), &"/".into(), &200.into()), "{line}");
+            assert_eq!(line["bytes"], "alone".len(), "{line}");
+            assert!(line["us"].is_u64() && line["time"].is_string(), "{line}");
+        }
+    }
 }

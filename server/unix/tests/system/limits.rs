@@ -12,5 +12,5 @@ fn a_limit_binds_the_process_that_set_it_and_rises_to_the_hard_one() {
         "{}",
         lines[2]
     );
-    assert_eq!(lines[3..], ["raised true", "opened 2", "opened 1"]);
+    assert_eq!(lines[3..], ["raised true true", "opened 2", "opened 1"]);
 }
