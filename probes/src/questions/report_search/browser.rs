@@ -73,7 +73,7 @@ pub(super) fn measure(
         outcome
     })?;
     report
-        .figure("search, each key", "ms", Samples::of(times)?)
+        .figure("search, slowest key of a round", "ms", Samples::of(times)?)
         .goal(GOAL_MS)
         .swayed();
     report.note("From the key to the page laid out anew. Search, filters, keyboard, a row's page and the dark form were right.");
@@ -228,7 +228,7 @@ async fn in_browser(session: &Session, browser: &WebDriver, page: &str) -> Resul
     for round in session.rounds() {
         session.shows(&format!("typing, round {round}"));
         let timed = format!(
-            "{WORDS} type(''); const times = []; for (let end = 1; end <= '{TYPED}'.length; end += 1) {{ const began = performance.now(); \
+            "{WORDS} type(''); document.body.getBoundingClientRect(); const times = []; for (let end = 1; end <= '{TYPED}'.length; end += 1) {{ const began = performance.now(); \
              type('{TYPED}'.slice(0, end)); document.body.getBoundingClientRect(); times.push(performance.now() - began); }} \
              return [times, shown().length];"
         );
@@ -239,7 +239,8 @@ async fn in_browser(session: &Session, browser: &WebDriver, page: &str) -> Resul
             answer[1]
         );
         let each = answer[0].as_array().context("a list of times")?;
-        times.extend(each.iter().filter_map(Value::as_f64));
+        let slowest = each.iter().filter_map(Value::as_f64).reduce(f64::max);
+        times.push(slowest.context("no key was timed")?);
     }
     Ok(times)
 }
