@@ -26,11 +26,12 @@ pub(crate) struct Options {
     /// Ask no row for more than this grade.
     #[arg(long, value_enum, value_name = "GRADE", default_value_t = Floor::Passed)]
     floor: Floor,
-    /// Of the sabotages, run those that the change since this revision touches.
+    /// Of the sabotages, run those that the change since this revision touches; the rows that it touches
+    /// must be proven.
     #[arg(long, value_name = "REV")]
     since: Option<String>,
     /// Run nothing: judge the results that are there.
-    #[arg(long, conflicts_with = "since")]
+    #[arg(long)]
     judge_only: bool,
     /// Print what `trace check` found as one JSON object on stdout; all else goes to stderr.
     #[arg(long)]
@@ -84,7 +85,10 @@ fn steps(options: &Options) -> Vec<Gate> {
             rules,
         ]);
     }
-    let check = format!("xtask trace check --json --floor {}", options.floor.word());
+    let mut check = format!("xtask trace check --json --floor {}", options.floor.word());
+    if let Some(rev) = &options.since {
+        check += &format!(" --since {rev}");
+    }
     steps.extend([
         gate("trace", &check),
         gate("report", "xtask trace report --html"),
@@ -254,6 +258,8 @@ mod tests {
         options.judge_only = false;
         options.since = Some("main".into());
         assert_eq!(names(&options)[2], "xtask sabotage-host --since main");
+        let touched_rows_too = "xtask trace check --json --floor proven --since main";
+        assert_eq!(names(&options)[3], touched_rows_too);
         assert_eq!(steps(&options)[2].nothing.map(|nothing| nothing.0), Some(7));
         assert!(
             steps(&options)[..2]
