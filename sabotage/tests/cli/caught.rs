@@ -54,6 +54,16 @@ fn python_with_unittest() {
     fixture.check(&[], 3, &wanted);
 }
 
+#[m0_spec::row(B15)]
+#[test]
+fn a_rule_that_nobody_notices_ends_the_run_with_1() {
+    let alone = Fixture::shell(MISSED);
+    alone.check(&[], 1, &[("negates-wrong", "missed")]);
+    let beside = Fixture::shell(&[CAUGHT, MISSED].concat());
+    let told = [("adds-wrong", "caught"), ("negates-wrong", "missed")];
+    beside.check(&[], 1, &told);
+}
+
 #[m0_spec::row(B14)]
 #[test]
 fn another_check_that_notices_is_told() {
