@@ -188,6 +188,9 @@ struct RunOptions {
     /// When the expected check misses, do not look for another that notices.
     #[arg(long)]
     no_elsewhere: bool,
+    /// Ask every check of every gate about every rule, and say who notices (slow).
+    #[arg(long)]
+    matrix: bool,
     /// Run gates without namespaces.
     #[arg(long)]
     no_jail: bool,
@@ -348,6 +351,7 @@ fn run(root: &Path, asked: &RunOptions) -> Result<Exit> {
         resume: asked.resume,
         per_rule: asked.per_rule,
         elsewhere: !asked.no_elsewhere,
+        matrix: asked.matrix,
         jailed: !asked.no_jail,
         jobs: asked.jobs,
         cache: !asked.no_cache,

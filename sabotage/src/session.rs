@@ -10,6 +10,7 @@ pub mod baseline;
 mod cache;
 mod elsewhere;
 mod judge;
+mod matrix;
 mod own;
 pub mod pace;
 pub mod select;
@@ -62,6 +63,8 @@ pub struct Options {
     pub per_rule: bool,
     /// Look for other checks that notice when the expected one does not.
     pub elsewhere: bool,
+    /// Ask every check of every gate about every rule.
+    pub matrix: bool,
     /// Gates run in namespaces where they can.
     pub jailed: bool,
     /// Gates at once; 0 is chosen from what the baseline measured.
@@ -86,6 +89,7 @@ impl Default for Options {
             resume: false,
             per_rule: false,
             elsewhere: true,
+            matrix: false,
             jailed: true,
             jobs: 0,
             cache: true,
@@ -216,6 +220,13 @@ impl Session {
             }
             other => other?,
         };
+        if self.options.matrix && bad.is_empty() {
+            match matrix::run(self, &slot, &chosen, &mut told.records) {
+                // What was judged stands; the exit code says that somebody stopped it.
+                Err(error) if error.is::<Interrupted>() => {}
+                other => other?,
+            }
+        }
         let after = Tree::read(&self.tree.root)?;
         if after.hash != self.tree.hash {
             self.log.note("the working tree changed while the rules ran; the verdicts are of the tree as it was");

@@ -217,6 +217,9 @@ pub struct Record {
     /// Time spent on it, in seconds.
     #[serde(default)]
     pub seconds: f64,
+    /// With `--matrix`: every check of every gate that notices, as `gate: check`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub noticed: Option<Vec<String>>,
     /// What it changes; empty where it does not apply, or changes no file.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub patches: Vec<Patch>,
@@ -253,6 +256,7 @@ impl Record {
             seconds: 0.0,
             patches: Vec::new(),
             cached: None,
+            noticed: None,
         }
     }
 

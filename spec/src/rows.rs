@@ -157,6 +157,9 @@ pub const B50: Row = Row { id: "B50", title: "A panic of the tool exits 70, and 
 /// The temporary directory of a gate has a path short enough for a socket in it, and is gone when the run is over.
 pub const B51: Row = Row { id: "B51", title: "The temporary directory of a gate has a path short enough for a socket in it, and is gone when the run is over." };
 
+/// With --matrix every check of every green gate that notices a rule is named, and no verdict changes.
+pub const B52: Row = Row { id: "B52", title: "With --matrix every check of every green gate that notices a rule is named, and no verdict changes." };
+
 /// A slot that crashes while serving is respawned at once the first time.
 pub const D1: Row = Row { id: "D1", title: "A slot that crashes while serving is respawned at once the first time." };
 
@@ -1239,6 +1242,7 @@ pub const ALL: &[Row] = &[
     B49,
     B50,
     B51,
+    B52,
     D1,
     D2,
     D3,

@@ -26,7 +26,7 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("list", "sabotage list tag:slow\n  sabotage list --json"),
     (
         "run",
-        "sabotage run\n  sabotage run 'publish-*' row:E22\n  sabotage run --since main --github\n  sabotage run --shard 2/3 --json shard-2/results.json",
+        "sabotage run\n  sabotage run 'publish-*' row:E22\n  sabotage run --since main --github\n  sabotage run 'sums-*' --matrix\n  sabotage run --shard 2/3 --json shard-2/results.json",
     ),
     ("show", "sabotage show sums-are-wrong"),
     (

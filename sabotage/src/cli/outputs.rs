@@ -95,6 +95,9 @@ impl Outputs {
             }
             summary(&markdown::report(told))?;
         }
+        if !self.prints() {
+            anstream::print!("{}", terminal::matrix(told));
+        }
         let exit = self.exit(told);
         let closing = terminal::closing(told);
         let but = if exit == told.exit {

@@ -102,6 +102,10 @@ fn rule(record: &Record, text: &mut String) {
     if let (Some(gate), Some(check)) = (&record.gate, &record.check) {
         line("check", &format!("{gate}: {check}"));
     }
+    line(
+        "noticed by",
+        &record.noticed.clone().unwrap_or_default().join(", "),
+    );
     line("why", &record.why);
     line("rule", &record.at);
     line(

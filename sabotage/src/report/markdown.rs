@@ -43,7 +43,27 @@ pub fn report(told: &Told) -> String {
             cell(&why)
         );
     }
+    matrix(told, &mut text);
     text
+}
+
+/// With `--matrix`: the checks that notice each rule.
+fn matrix(told: &Told, text: &mut String) {
+    let rules = told.rules.iter();
+    let mut noticed = rules
+        .filter_map(|record| Some((&record.rule, record.noticed.as_ref()?)))
+        .peekable();
+    if noticed.peek().is_some() {
+        text.push_str("\n| rule | noticed by | checks |\n|---|---:|---|\n");
+    }
+    for (rule, checks) in noticed {
+        let _ = writeln!(
+            text,
+            "| {rule} | {} | {} |",
+            checks.len(),
+            cell(&checks.join(", "))
+        );
+    }
 }
 
 /// A bar would end the cell.

@@ -56,6 +56,24 @@ pub fn record(record: &Record) -> String {
     text
 }
 
+/// With `--matrix`: a line for each rule, with the checks that notice it.
+pub fn matrix(told: &Told) -> String {
+    let mut text = String::new();
+    for record in &told.rules {
+        if let Some(noticed) = &record.noticed {
+            let checks = noticed.join(", ");
+            let _ = writeln!(
+                text,
+                "{}: noticed by {}{}{checks}",
+                record.rule,
+                noticed.len(),
+                if noticed.is_empty() { "" } else { ": " }
+            );
+        }
+    }
+    text
+}
+
 /// The closing lines.
 pub fn closing(told: &Told) -> String {
     let mut text = String::new();

@@ -45,6 +45,11 @@ pub(crate) fn record(rule: &str, verdict: Verdict, line: usize) -> Record {
         built: "together".into(),
         seconds: 0.25,
         cached: None,
+        noticed: match verdict {
+            Verdict::Caught => Some(vec!["unit: sum::adds|both".into(), "web: total".into()]),
+            Verdict::Missed => Some(vec![]),
+            _ => None,
+        },
         patches: if verdict == Verdict::BrokenStale {
             vec![]
         } else {
