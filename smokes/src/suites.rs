@@ -16,6 +16,7 @@ pub mod producer;
 pub mod refuse;
 pub mod replay;
 pub mod respawn;
+pub mod seams;
 pub mod signals;
 pub mod stream;
 pub mod supervise;
@@ -37,6 +38,7 @@ pub fn all() -> Vec<Phase> {
         output::PHASES,
         http::PHASES,
         limits::PHASES,
+        seams::PHASES,
     ]
     .concat()
 }

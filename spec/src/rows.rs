@@ -586,6 +586,21 @@ pub const E91: Row = Row { id: "E91", title: "A peer that ends its direction aft
 /// While a worker's loop is away, a sibling is given one waiting connection a millisecond, however much more it holds.
 pub const E92: Row = Row { id: "E92", title: "While a worker's loop is away, a sibling is given one waiting connection a millisecond, however much more it holds." };
 
+/// An answer whose body has ended but is not all with the socket counts as in flight, and the drain sends the rest.
+pub const E93: Row = Row { id: "E93", title: "An answer whose body has ended but is not all with the socket counts as in flight, and the drain sends the rest." };
+
+/// The idle deadline runs from the moment at which the whole answer is with the socket.
+pub const E94: Row = Row { id: "E94", title: "The idle deadline runs from the moment at which the whole answer is with the socket." };
+
+/// A host that ends in order, also by a refusal or a panic of make, removes the socket file that it bound, and never one that another process put in its place.
+pub const E95: Row = Row { id: "E95", title: "A host that ends in order, also by a refusal or a panic of make, removes the socket file that it bound, and never one that another process put in its place." };
+
+/// A request whose head has arrived in part when the drain begins is answered if the rest comes within the bound.
+pub const E96: Row = Row { id: "E96", title: "A request whose head has arrived in part when the drain begins is answered if the rest comes within the bound." };
+
+/// A limit on the size of files never kills the host; a call that meets it fails, with 71 and a line where the host cannot do without.
+pub const E97: Row = Row { id: "E97", title: "A limit on the size of files never kills the host; a call that meets it fails, with 71 and a line where the host cannot do without." };
+
 /// A frame appended is read whole, with the id it was stamped with.
 pub const F1: Row = Row { id: "F1", title: "A frame appended is read whole, with the id it was stamped with." };
 
@@ -882,6 +897,9 @@ pub const S26: Row = Row { id: "S26", title: "A client that reconnects to any wo
 
 /// A stream carries every frame published after its head was sent, however late its worker takes it over.
 pub const S27: Row = Row { id: "S27", title: "A stream carries every frame published after its head was sent, however late its worker takes it over." };
+
+/// A stream is not cut because the body of its request came after it began, or never.
+pub const S28: Row = Row { id: "S28", title: "A stream is not cut because the body of its request came after it began, or never." };
 
 /// A pattern in trace.yaml means whole parts of a path, and results that are built and not tracked are found by it.
 pub const T1: Row = Row { id: "T1", title: "A pattern in trace.yaml means whole parts of a path, and results that are built and not tracked are found by it." };
@@ -1385,6 +1403,11 @@ pub const ALL: &[Row] = &[
     E90,
     E91,
     E92,
+    E93,
+    E94,
+    E95,
+    E96,
+    E97,
     F1,
     F2,
     F3,
@@ -1484,6 +1507,7 @@ pub const ALL: &[Row] = &[
     S25,
     S26,
     S27,
+    S28,
     T1,
     T2,
     T3,

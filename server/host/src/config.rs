@@ -111,9 +111,11 @@ impl AppConfig {
             }
         };
         for (name, value) in &self.env {
-            let Some(name) = name.to_str().filter(|n| n.starts_with("M0_")) else {
+            // By its bytes: a name that is no text is nobody's variable, and is not passed over for that.
+            if !name.as_encoded_bytes().starts_with(b"M0_") {
                 continue;
-            };
+            }
+            let name = &*name.to_string_lossy();
             let Some(text) = value.to_str() else {
                 refusals.push(Refusal::of(
                     name,

@@ -4,6 +4,7 @@
 //! scanner of `m0_wire` says. Invariant: every received byte passes the scanner before the engine
 //! sees it, and only this file reads from or writes to the socket.
 
+mod answering;
 mod stream;
 
 use std::cell::{Cell, RefCell};
@@ -25,6 +26,8 @@ use crate::access::Entry;
 use crate::log;
 use crate::settings::Level;
 
+pub(crate) use answering::Response;
+
 /// Largest single read. One buffer of this size serves all connections of a worker.
 const READ_BYTES: usize = 16 * 1024;
 
@@ -41,17 +44,6 @@ pub(crate) enum Interruption {
     Refused(Refusal),
     /// The drain's bound passed.
     Cut,
-}
-
-/// How far a response is, from the engine's point of view.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Response {
-    /// No request is being answered.
-    None,
-    /// The application has the request.
-    Pending,
-    /// The application has answered; bytes may be on the wire.
-    Ready,
 }
 
 /// How far a stream's takeover is.
@@ -77,6 +69,8 @@ pub(crate) struct Conn {
     refusal: Cell<Option<Refusal>>,
     interruption: Cell<Option<Interruption>>,
     response: Cell<Response>,
+    /// Answers whose bodies have ended and that are not all with the socket.
+    unsent: Cell<u64>,
     takeover: Cell<Takeover>,
     held: RefCell<Option<(Replay, Option<Box<Entry>>)>>,
     progress: Cell<Progress>,
@@ -115,6 +109,7 @@ impl Conn {
             refusal: Cell::new(None),
             interruption: Cell::new(None),
             response: Cell::new(Response::None),
+            unsent: Cell::new(0),
             takeover: Cell::new(Takeover::None),
             held: RefCell::new(None),
             progress: Cell::new(Progress::new(now)),
@@ -337,25 +332,6 @@ impl Conn {
         let _ = sockets::reset_on_close(self.socket.get_ref());
     }
 
-    /// A request's head is with the application.
-    pub(crate) fn request_begins(&self) {
-        self.response.set(Response::Pending);
-        self.share.counter(WorkerCounter::Requests).add(1);
-    }
-
-    /// The application has answered.
-    pub(crate) fn response_begins(&self) {
-        self.response.set(Response::Ready);
-    }
-
-    /// The response is with the socket, or given up.
-    pub(crate) fn response_ends(&self) {
-        self.response.set(Response::None);
-        let mut scanner = self.scanner.borrow_mut();
-        scanner.answered();
-        self.note(|progress| progress.answered(scanner.phase(), monotonic_ms()));
-    }
-
     /// A handler or a body panicked and was caught.
     pub(crate) fn count_panic(&self) {
         self.share.counter(WorkerCounter::Panics).add(1);
@@ -368,10 +344,6 @@ impl Conn {
             "cut",
             json!({ "why": "the answer's body failed", "message": message, "peer": self.peer.to_string() }),
         );
-    }
-
-    pub(crate) fn response(&self) -> Response {
-        self.response.get()
     }
 
     pub(crate) fn refusal(&self) -> Option<Refusal> {

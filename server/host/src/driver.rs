@@ -11,8 +11,8 @@ use std::task::{Context, Poll};
 use m0_streams::Fate;
 use m0_unix::clock::monotonic_ms;
 use m0_unix::sockets::Peer;
-use m0_wire::Scanner;
 use m0_wire::respond::error_answer;
+use m0_wire::{Phase, Scanner};
 use serde_json::json;
 use socket2::Socket;
 use tokio::time::{Instant, timeout_at};
@@ -66,13 +66,15 @@ async fn engine_part<S: Handle>(conn: &Rc<Conn>, handler: S, worker: &Rc<Worker>
             return Poll::Ready(Outcome::Interrupted(why, conn.response()));
         }
         let mut polled = engine.poll(cx);
-        // Told only when nothing waits to be read: an engine that is told drops what it has not read. A
-        // late comer is told by its answer instead, for it may not have asked yet.
+        // Told only when nothing waits to be read, and no head has come in part: an engine that is told
+        // drops what it has not read. A late comer is told by its answer instead, for it may not have asked
+        // yet.
         if polled.is_pending()
             && worker.draining()
             && !told_last
             && !conn.is_late()
             && !conn.has_input()
+            && conn.phase() != Phase::Head
         {
             told_last = true;
             engine.last_request();
@@ -98,7 +100,7 @@ async fn engine_part<S: Handle>(conn: &Rc<Conn>, handler: S, worker: &Rc<Worker>
 
 /// The connection cannot go on: the last words where they can still be understood, else a cut.
 async fn interrupted(conn: &Rc<Conn>, worker: &Worker, why: Interruption, response: Response) {
-    let answerable = response != Response::Ready;
+    let answerable = matches!(response, Response::None | Response::Pending);
     match why {
         Interruption::Refused(refusal) => {
             tell_refusal(conn, refusal.status, refusal.reason);

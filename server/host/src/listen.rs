@@ -5,6 +5,7 @@
 //! workers: no queue dies with a worker.
 
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use m0_unix::process;
@@ -20,7 +21,46 @@ pub(crate) struct Listener {
     socket: Socket,
     address: String,
     /// Removed at the end by the process that bound it.
-    path: Option<PathBuf>,
+    file: Option<SocketFile>,
+}
+
+/// The file of a unix socket that this host bound.
+#[derive(Debug, Clone)]
+pub(crate) struct SocketFile {
+    path: PathBuf,
+    /// Device and inode: what is at the path later may be another's.
+    made: Option<(u64, u64)>,
+}
+
+impl SocketFile {
+    fn new(path: PathBuf) -> Self {
+        let made = identity(&path);
+        SocketFile { path, made }
+    }
+
+    /// Removes the file, once nobody serves it any more; one that another process put there stays.
+    pub(crate) fn remove(&self) {
+        if self.made.is_some() && identity(&self.path) == self.made {
+            // Someone else may have removed it since: then there is nothing to do.
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    let metadata = std::fs::symlink_metadata(path).ok()?;
+    Some((metadata.dev(), metadata.ino()))
+}
+
+/// Removes the socket file however the scope is left: by a stop, by a refusal, by a panic.
+pub(crate) struct RemovedAtEnd(Option<SocketFile>);
+
+impl Drop for RemovedAtEnd {
+    fn drop(&mut self) {
+        if let Some(file) = &self.0 {
+            file.remove();
+        }
+    }
 }
 
 /// Why there is no listener.
@@ -73,7 +113,7 @@ impl Listener {
             return Ok(Listener {
                 socket,
                 address,
-                path: None,
+                file: None,
             });
         }
         match &settings.bind {
@@ -88,7 +128,7 @@ impl Listener {
                 Ok(Listener {
                     socket,
                     address,
-                    path: None,
+                    file: None,
                 })
             }
             Bind::Unix(path) => {
@@ -109,7 +149,7 @@ impl Listener {
                 Ok(Listener {
                     socket,
                     address,
-                    path: Some(path.clone()),
+                    file: Some(SocketFile::new(path.clone())),
                 })
             }
         }
@@ -125,16 +165,13 @@ impl Listener {
     }
 
     /// The socket file, where there is one.
-    pub(crate) fn path(&self) -> Option<&Path> {
-        self.path.as_deref()
+    pub(crate) fn file(&self) -> Option<SocketFile> {
+        self.file.clone()
     }
 
-    /// Removes the socket file, once nobody serves it any more.
-    pub(crate) fn remove_path(&self) {
-        if let Some(path) = &self.path {
-            // Someone else may have removed it: then there is nothing to do.
-            let _ = std::fs::remove_file(path);
-        }
+    /// Has the socket file removed at the end of a scope: of the process that bound it, in no other.
+    pub(crate) fn removed_at_end(&self) -> RemovedAtEnd {
+        RemovedAtEnd(self.file())
     }
 }
 

@@ -10,7 +10,6 @@ use std::convert::Infallible;
 use std::fmt::Display;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -146,13 +145,10 @@ where
     let signals = SignalFd::new(SIGNALS).map_err(os("arming signals"))?;
     let link = Arc::new(Link::new().map_err(os("making a doorbell"))?);
     // A forked worker leaves the socket file to its supervisor.
-    let socket_path = life
-        .is_none()
-        .then(|| listener.path().map(Path::to_path_buf))
-        .flatten();
+    let socket_file = life.is_none().then(|| listener.file()).flatten();
     watch::start(Watched {
         slot,
-        socket_path,
+        socket_file,
         shares: settings.accept_share && settings.workers > 1,
         drain: settings.drain,
         bus: Arc::clone(&bus),
@@ -223,7 +219,6 @@ where
         }),
     );
     if worker.settings().workers == 1 {
-        listener.remove_path();
         log::event(Level::Info, "stopped", json!({ "code": EXIT_CLEAN }));
     }
     Ok(Ended {

@@ -14,6 +14,7 @@ use m0_page::{AtomicU64, Page};
 use m0_unix::fds::{Doorbell, ensure_standard, pipe};
 use m0_unix::fork::thread_count;
 use m0_unix::shared::SharedWords;
+use m0_unix::signals::Signal;
 use m0_unix::{process, signals};
 use serde_json::json;
 
@@ -138,8 +139,10 @@ where
 
     // The first half of step 6, before there is a socket file that a signal could leave behind: from here
     // on a signal waits until it is armed for.
-    if let Err(error) =
-        signals::block(run::SIGNALS).and_then(|()| signals::block(supervisor::SIGNALS))
+    if let Err(error) = signals::block(run::SIGNALS)
+        .and_then(|()| signals::block(supervisor::SIGNALS))
+        // A limit on the size of files is then an error of the call that meets it, not a death without a word.
+        .and_then(|()| signals::block(&[Signal::SIGXFSZ]))
     {
         return os_refused("blocking signals", &error);
     }
@@ -161,6 +164,7 @@ where
 
     // Step 6: fork where there is more than one worker.
     if settings.workers == 1 {
+        let file = listener.removed_at_end();
         let start = Start {
             slot: 0,
             settings,
@@ -171,6 +175,7 @@ where
         };
         let ended = run::worker::<S, B, P>(start, make);
         if ended.abandoned {
+            drop(file);
             // A thread is still inside a step: nothing is torn down under it.
             process::exit_now(i32::from(ended.code));
         }
@@ -182,7 +187,7 @@ where
     };
     match supervisor::run(&settings, &bus, &listener, ties) {
         Role::Done(code) => {
-            listener.remove_path();
+            drop(listener.removed_at_end());
             ExitCode::from(code)
         }
         // Steps 7 to 13, in the child.

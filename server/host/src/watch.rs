@@ -9,7 +9,6 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 use std::time::{Duration, Instant};
@@ -24,6 +23,7 @@ use serde_json::json;
 use socket2::Socket;
 
 use crate::link::{DRAIN, End, FORCE, LOOK, Link, Looked, ORPHAN};
+use crate::listen::SocketFile;
 use crate::log;
 use crate::publisher::Bus;
 use crate::refusal::{EXIT_CLEAN, EXIT_UNCLEAN};
@@ -62,7 +62,7 @@ pub(crate) struct Watched {
     pub(crate) life: Option<OwnedFd>,
     pub(crate) listener: Socket,
     /// The socket file that this process removes at its end; none where the supervisor does.
-    pub(crate) socket_path: Option<PathBuf>,
+    pub(crate) socket_file: Option<SocketFile>,
 }
 
 /// Starts the thread.
@@ -414,9 +414,8 @@ impl Watch {
     /// Ends the process under a loop that may still run, so its words on the page are left to the
     /// supervisor's repair.
     fn leave(&self, code: u8) -> ! {
-        if let Some(path) = &self.watched.socket_path {
-            // Someone else may have removed it: then there is nothing to do.
-            let _ = std::fs::remove_file(path);
+        if let Some(file) = &self.watched.socket_file {
+            file.remove();
         }
         log::flush();
         process::exit_now(i32::from(code))

@@ -168,6 +168,27 @@ fn settings_that_contradict_each_other_are_refused_with_both_names() {
     }
 }
 
+#[row(E9)]
+#[test]
+fn a_name_that_is_no_text_is_refused_like_any_other_unknown_one() {
+    use std::ffi::OsString;
+    use std::os::unix::ffi::OsStringExt;
+
+    let name = OsString::from_vec(b"M0_WORKER\xff".to_vec());
+    let config = AppConfig::from_parts([(name, OsString::from("2"))], NO_FLAGS);
+    let refusals = config.resolve(&[]).expect_err("must be refused");
+    assert_eq!(refusals.len(), 1, "{refusals:?}");
+    let text = refusals[0].to_string();
+    assert!(
+        text.contains("is not a variable of this host") && text.contains("M0_WORKERS"),
+        "{text}"
+    );
+    let foreign = OsString::from_vec(b"OTHER_M0_\xff".to_vec());
+    AppConfig::from_parts([(foreign, OsString::from("2"))], NO_FLAGS)
+        .resolve(&[])
+        .expect("not ours");
+}
+
 #[row(E78)]
 #[test]
 fn each_variable_is_a_flag_and_the_flag_wins() {

@@ -262,3 +262,28 @@ fn each_request_is_one_json_line_of_the_access_log_and_only_when_asked_for() {
         }
     }
 }
+
+#[row(E97)]
+#[test]
+fn a_limit_on_the_size_of_files_is_an_error_with_a_line_and_no_death() {
+    for workers in ["1", "2"] {
+        let served = actor("page", &[("M0_WORKERS", workers)]);
+        let mut limited = Command::new("sh");
+        limited
+            .args(["-c", "ulimit -f 8 && exec \"$0\""])
+            .arg(served.get_program());
+        for (name, value) in served.get_envs() {
+            match value {
+                Some(value) => limited.env(name, value),
+                None => limited.env_remove(name),
+            };
+        }
+        let output = limited.output().expect("the shell runs");
+        let log = String::from_utf8(output.stderr).expect("the log is text");
+        assert_eq!(output.status.code(), Some(71), "{:?} {log}", output.status);
+        assert!(
+            log.contains("\"os-refused\"") && log.contains("making shared memory"),
+            "{log}"
+        );
+    }
+}

@@ -175,7 +175,7 @@ fn term_in_start_up(run: &Run) -> Result<Witness> {
 
 /// A directory whose path leaves room: a socket's path has 107 bytes at the most (unix(7)), and the
 /// directory of a run may lie deep.
-fn short_dir() -> Result<tempfile::TempDir> {
+pub(super) fn short_dir() -> Result<tempfile::TempDir> {
     let builder = tempfile::Builder::new().prefix("m0-").tempdir_in("/tmp");
     builder.context("a directory below /tmp")
 }

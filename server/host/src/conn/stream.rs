@@ -8,6 +8,8 @@ use std::task::{Context, Poll, ready};
 
 use m0_framelog::Replay;
 use m0_streams::Fate;
+use m0_unix::clock::monotonic_ms;
+use m0_wire::Phase;
 
 use super::{Conn, SCRATCH, Takeover};
 use crate::access::Entry;
@@ -72,10 +74,12 @@ impl Conn {
         self.sent.get()
     }
 
-    /// The engine has handed everything it had to the socket.
-    pub(crate) fn flushed(&self) {
+    /// Everything that the engine had is with the socket, and so is the head of a held stream.
+    pub(super) fn head_flushed(&self) {
         if self.takeover.get() == Takeover::Armed {
             self.takeover.set(Takeover::Ready);
+            // What its peer still sends is dropped unseen: nothing is waited for that could be late.
+            self.note(|progress| progress.answered(Phase::Complete, monotonic_ms()));
             self.wake();
         }
     }

@@ -1,0 +1,62 @@
+//! The part of a connection that knows how far the answer in hand is.
+//!
+//! Owns the steps from a request's head to the last byte of its answer. Refuses to know what is answered.
+//! Invariant: an answer counts as out once all of it is with the socket, not once its body has ended:
+//! in between neither a drain, a deadline nor a refusal may take the connection for an idle one.
+
+use m0_page::WorkerCounter;
+use m0_unix::clock::monotonic_ms;
+
+use super::Conn;
+
+/// How far a response is, from the engine's point of view.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Response {
+    /// No request is being answered.
+    None,
+    /// The application has the request.
+    Pending,
+    /// The application has answered; bytes may be on the wire.
+    Ready,
+    /// The body has ended, and not all of it is with the socket.
+    Unsent,
+}
+
+impl Conn {
+    /// A request's head is with the application.
+    pub(crate) fn request_begins(&self) {
+        self.response.set(Response::Pending);
+        self.share.counter(WorkerCounter::Requests).add(1);
+    }
+
+    /// The application has answered.
+    pub(crate) fn response_begins(&self) {
+        self.response.set(Response::Ready);
+    }
+
+    /// The response's body has ended, or was given up. What the engine holds of it is still to be sent.
+    pub(crate) fn response_ends(&self) {
+        self.response.set(Response::Unsent);
+        self.unsent.set(self.unsent.get() + 1);
+    }
+
+    /// The engine has handed everything it had to the socket: only now is an answer out.
+    pub(crate) fn flushed(&self) {
+        self.head_flushed();
+        let out = self.unsent.take();
+        if out == 0 {
+            return;
+        }
+        // The next request may be with the application already.
+        if self.response.get() == Response::Unsent {
+            self.response.set(Response::None);
+        }
+        let mut scanner = self.scanner.borrow_mut();
+        (0..out).for_each(|_| scanner.answered());
+        self.note(|progress| progress.answered(scanner.phase(), monotonic_ms()));
+    }
+
+    pub(crate) fn response(&self) -> Response {
+        self.response.get()
+    }
+}
