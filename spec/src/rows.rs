@@ -901,6 +901,9 @@ pub const S27: Row = Row { id: "S27", title: "A stream carries every frame publi
 /// A stream is not cut because the body of its request came after it began, or never.
 pub const S28: Row = Row { id: "S28", title: "A stream is not cut because the body of its request came after it began, or never." };
 
+/// A stream that is taken over is counted once among the streams opened.
+pub const S29: Row = Row { id: "S29", title: "A stream that is taken over is counted once among the streams opened." };
+
 /// A pattern in trace.yaml means whole parts of a path, and results that are built and not tracked are found by it.
 pub const T1: Row = Row { id: "T1", title: "A pattern in trace.yaml means whole parts of a path, and results that are built and not tracked are found by it." };
 
@@ -1508,6 +1511,7 @@ pub const ALL: &[Row] = &[
     S26,
     S27,
     S28,
+    S29,
     T1,
     T2,
     T3,

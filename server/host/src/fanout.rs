@@ -95,7 +95,6 @@ impl Fanout {
         }
         inner.conns[key.index()] = Some(Rc::clone(conn));
         self.share.stream_opened();
-        self.share.counter(WorkerCounter::StreamsOpened).add(1);
         Some(key)
     }
 

@@ -21,7 +21,7 @@ use crate::held::EventStream;
 use crate::serve::shared;
 use crate::worker::Worker;
 
-#[row(S27)]
+#[row(S27, S29)]
 #[test]
 fn what_is_published_between_the_head_and_the_takeover_is_the_streams_too() {
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -77,6 +77,8 @@ fn what_is_published_between_the_head_and_the_takeover_is_the_streams_too() {
         }
         assert!(!worker.fanout().deliver(), "all is delivered");
         assert_eq!(worker.fanout().tell_drain(), 1, "the stream is held");
+        let counted = worker.share().snapshot().streams_opened;
+        assert_eq!(counted, 1, "one stream counts once");
         holding.await.expect("it ends");
     });
     drop(local);

@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use m0_spec::{E53, E54, E57};
 use nix::sys::signal::Signal;
 
@@ -33,6 +33,12 @@ pub const PHASES: &[Phase] = &[
         30,
         &[E53],
         while_a_worker_is_stopped,
+    ),
+    beside(
+        "accept-a-lone-visit-beside-a-stopped-worker",
+        30,
+        &[E53],
+        a_lone_visit_beside_a_stopped_worker,
     ),
     alone(
         "accept-while-a-worker-is-starved",
@@ -162,6 +168,37 @@ fn while_a_worker_is_stopped(run: &Run) -> Result<Witness> {
         "visits beside a stopped worker",
         while_stopped.len(),
     ))
+}
+
+/// Nobody else comes whose connection would wake another worker: the kernel wakes the stopped one, and it
+/// alone.
+fn a_lone_visit_beside_a_stopped_worker(run: &Run) -> Result<Witness> {
+    let server = launch(run, 2).start()?;
+    let mut worst = Duration::ZERO;
+    let mut visits = 0;
+    for turn in 0..6 {
+        let stopped = turn % 2;
+        let pid = server.pid_of_slot(stopped)?;
+        owned::send(pid, Signal::SIGSTOP);
+        until("the worker to be stopped", PATIENCE, || {
+            let is_stopped = proc::stat(pid).is_some_and(|stat| stat.is_stopped());
+            holds(is_stopped, || "it runs".to_owned())
+        })?;
+        let asked = Instant::now();
+        let answered = visit(server.addr(), NO_HANG);
+        worst = worst.max(asked.elapsed());
+        owned::send(pid, Signal::SIGCONT);
+        let by = answered.with_context(|| format!("a visit while worker {stopped} is stopped"))?;
+        ensure!(by != stopped, "the stopped worker answered");
+        visits += 1;
+        until("the worker to go on", PATIENCE, || {
+            let is_stopped = proc::stat(pid).is_some_and(|stat| stat.is_stopped());
+            holds(!is_stopped, || "it is stopped".to_owned())
+        })?;
+    }
+    run.within("lone visit beside a stopped worker, worst", worst, NO_HANG)?;
+    server.stop()?;
+    Ok(Witness::of("lone visits", visits))
 }
 
 fn while_a_worker_is_starved(run: &Run) -> Result<Witness> {
