@@ -37,9 +37,11 @@ pub struct Stat {
 }
 
 impl Stat {
-    /// Whether it has ended and waits to be reaped.
+    /// Whether it has ended, all of it, and waits to be reaped. The state is that of the first thread: while
+    /// another one still ends, the process holds its descriptors, and the kernel does not let it be reaped
+    /// (`delay_group_leader` in the kernel's `exit.c`).
     pub fn is_zombie(&self) -> bool {
-        matches!(self.state, 'Z' | 'X')
+        matches!(self.state, 'Z' | 'X') && self.threads <= 1
     }
 
     /// Whether a stop signal holds it.
@@ -204,6 +206,19 @@ mod tests {
             (read.cpu, read.threads, read.started),
             (Duration::from_secs(2), 3, 99)
         );
+    }
+
+    #[m0_spec::row(H43)]
+    #[test]
+    fn a_process_is_a_zombie_only_when_its_last_thread_has_ended() {
+        let with = |state: char, threads: usize| {
+            let line =
+                format!("42 (a) {state} 7 42 42 0 -1 4 1 0 0 0 1 5 0 0 20 0 {threads} 0 99 1 1");
+            parse_stat(&line).expect("a well-formed line").is_zombie()
+        };
+        assert!(with('Z', 1) && with('X', 0));
+        assert!(!with('Z', 2), "a thread that ends holds the descriptors");
+        assert!(!with('S', 1));
     }
 
     #[m0_spec::row(H43)]
