@@ -904,6 +904,9 @@ pub const S28: Row = Row { id: "S28", title: "A stream is not cut because the bo
 /// A stream that is taken over is counted once among the streams opened.
 pub const S29: Row = Row { id: "S29", title: "A stream that is taken over is counted once among the streams opened." };
 
+/// A stream whose head goes out after its worker has told the drain is told as well, and ends.
+pub const S30: Row = Row { id: "S30", title: "A stream whose head goes out after its worker has told the drain is told as well, and ends." };
+
 /// A pattern in trace.yaml means whole parts of a path, and results that are built and not tracked are found by it.
 pub const T1: Row = Row { id: "T1", title: "A pattern in trace.yaml means whole parts of a path, and results that are built and not tracked are found by it." };
 
@@ -1512,6 +1515,7 @@ pub const ALL: &[Row] = &[
     S27,
     S28,
     S29,
+    S30,
     T1,
     T2,
     T3,

@@ -139,6 +139,10 @@ pub(crate) async fn hold(conn: &Rc<Conn>, worker: &Worker) {
         return;
     };
     conn.stream_stands(worker.fanout().pump(key));
+    if worker.draining() {
+        // The drain told the streams that were held by then; the head of this one was still on its way.
+        worker.fanout().tell_drain();
+    }
     let sent_before = conn.sent_bytes();
     let cut = poll_fn(|cx| {
         conn.register(cx);

@@ -6,57 +6,100 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::HeaderMap;
+use http::{HeaderMap, Response};
 use m0_spec::row;
 use m0_streams::Frame;
-use m0_unix::sockets::{accept, listen_tcp};
+use m0_unix::sockets::{Peer, accept, listen_tcp};
 use m0_wire::Scanner;
+use socket2::Socket;
 
+use crate::answer::AnswerBody;
 use crate::app::HostContext;
 use crate::config::AppConfig;
 use crate::conn::Conn;
 use crate::driver;
 use crate::handler::app_answer;
 use crate::held::EventStream;
+use crate::publisher::Bus;
 use crate::serve::shared;
 use crate::worker::Worker;
+
+/// One worker, and one connection of it whose peer is this process.
+struct Scene {
+    bus: Arc<Bus>,
+    worker: Rc<Worker>,
+    client: TcpStream,
+    accepted: Option<(Socket, Peer)>,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let config = AppConfig::from_parts([("M0_WORKERS", "1")], std::iter::empty::<&str>());
+        let settings = config.resolve(&[]).expect("valid");
+        let (bus, app_page) = shared(&settings, 0).expect("shared memory");
+        bus.page.share(0).begin(std::process::id());
+        let context = HostContext::new(0, settings, Arc::clone(&bus), app_page);
+        let listener = listen_tcp(([127, 0, 0, 1], 0).into(), 64).expect("a port");
+        let address = listener.local_addr().expect("bound");
+        let address = address.as_socket().expect("TCP");
+        let worker = Rc::new(Worker::new(context, listener));
+        let client = TcpStream::connect(address).expect("room in the queue");
+        client
+            .set_read_timeout(Some(Duration::from_secs(10)))
+            .expect("a socket takes a timeout");
+        let accepted = accept(worker.listener()).expect("accept works");
+        Scene {
+            bus,
+            worker,
+            client,
+            accepted,
+        }
+    }
+
+    /// Does `work` on a loop of its own.
+    fn on_a_loop(work: impl Future<Output = ()>) {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .expect("a runtime");
+        tokio::task::LocalSet::new().block_on(&runtime, work);
+    }
+
+    /// A connection whose application has answered with a stream: its head may be on the wire.
+    fn answered_with_a_stream(&mut self) -> (Rc<Conn>, Response<AnswerBody<String>>) {
+        let (socket, peer) = self.accepted.take().expect("one waits");
+        let scanner = Scanner::new(self.worker.limits());
+        let conn = Conn::new(socket, peer, scanner, self.worker.share(), false).expect("a loop");
+        let conn = Rc::new(conn);
+        let stream = EventStream::from_request(&HeaderMap::new()).into_response::<String>();
+        let answer = app_answer(stream, &conn, &self.worker, None);
+        (conn, answer)
+    }
+
+    /// All that the peer was sent until the end.
+    fn text(mut self) -> String {
+        drop(self.worker);
+        let mut text = String::new();
+        // How the connection ends is not what is asked about.
+        let _ = self.client.read_to_string(&mut text);
+        text
+    }
+}
+
+/// What the engine does once the head is with the socket.
+fn head_is_out(conn: &Conn, answer: Response<AnswerBody<String>>) {
+    conn.arm_takeover();
+    conn.flushed();
+    drop(answer);
+}
 
 #[row(S27, S29)]
 #[test]
 fn what_is_published_between_the_head_and_the_takeover_is_the_streams_too() {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .expect("a runtime");
-    let config = AppConfig::from_parts([("M0_WORKERS", "1")], std::iter::empty::<&str>());
-    let settings = config.resolve(&[]).expect("valid");
-    let (bus, app_page) = shared(&settings, 0).expect("shared memory");
-    bus.page.share(0).begin(std::process::id());
-    let context = HostContext::new(0, settings, Arc::clone(&bus), app_page);
-    let log = context.log();
-    let listener = listen_tcp(([127, 0, 0, 1], 0).into(), 64).expect("a port");
-    let address = listener
-        .local_addr()
-        .expect("bound")
-        .as_socket()
-        .expect("TCP");
-    let worker = Rc::new(Worker::new(context, listener));
-    let mut client = TcpStream::connect(address).expect("room in the queue");
-    client
-        .set_read_timeout(Some(Duration::from_secs(10)))
-        .expect("a socket takes a timeout");
-    let (socket, peer) = accept(worker.listener())
-        .expect("accept works")
-        .expect("one waits");
-
-    let local = tokio::task::LocalSet::new();
-    local.block_on(&runtime, async {
-        let scanner = Scanner::new(worker.limits());
-        let conn =
-            Rc::new(Conn::new(socket, peer, scanner, worker.share(), false).expect("a loop"));
-        // The application has answered with a stream: its head may be on the wire from here on.
-        let stream = EventStream::from_request(&HeaderMap::new()).into_response::<String>();
-        let answer = app_answer(stream, &conn, &worker, None);
+    let mut scene = Scene::new();
+    Scene::on_a_loop(async {
+        let (conn, answer) = scene.answered_with_a_stream();
+        let (worker, log) = (Rc::clone(&scene.worker), scene.bus.log);
         let publish = |data: &str| {
             log.append(1, |id, text| Frame::new(Some(id), text).data(data).finish())
                 .expect("it fits");
@@ -64,10 +107,7 @@ fn what_is_published_between_the_head_and_the_takeover_is_the_streams_too() {
         publish("delivered before");
         assert!(!worker.fanout().deliver(), "all is delivered");
         publish("published before");
-        // What the engine does once the head is with the socket.
-        conn.arm_takeover();
-        conn.flushed();
-        drop(answer);
+        head_is_out(&conn, answer);
         let holding = tokio::task::spawn_local({
             let (conn, worker) = (Rc::clone(&conn), Rc::clone(&worker));
             async move { driver::hold(&conn, &worker).await }
@@ -81,10 +121,7 @@ fn what_is_published_between_the_head_and_the_takeover_is_the_streams_too() {
         assert_eq!(counted, 1, "one stream counts once");
         holding.await.expect("it ends");
     });
-    drop(local);
-    let mut text = String::new();
-    // The end of the connection is not what is asked about.
-    let _ = client.read_to_string(&mut text);
+    let text = scene.text();
     let seen: Vec<&str> = text
         .lines()
         .filter_map(|line| line.strip_prefix("data: "))
@@ -93,5 +130,29 @@ fn what_is_published_between_the_head_and_the_takeover_is_the_streams_too() {
         seen[..2],
         ["delivered before", "published before"],
         "{text}"
+    );
+}
+
+#[row(S30)]
+#[test]
+fn a_stream_whose_head_was_on_its_way_at_the_drain_is_told_as_well() {
+    let mut scene = Scene::new();
+    Scene::on_a_loop(async {
+        let (conn, answer) = scene.answered_with_a_stream();
+        scene.worker.context().begin_drain();
+        assert_eq!(scene.worker.fanout().tell_drain(), 0, "none is held yet");
+        head_is_out(&conn, answer);
+        let holding = driver::hold(&conn, &scene.worker);
+        let ended = tokio::time::timeout(Duration::from_secs(10), holding).await;
+        ended.expect("a stream that was told ends");
+    });
+    let text = scene.text();
+    assert!(
+        text.contains("event: drain\n") && text.contains("retry: "),
+        "{text}"
+    );
+    assert!(
+        text.ends_with("0\r\n\r\n"),
+        "without its last chunk: {text}"
     );
 }
