@@ -87,7 +87,8 @@ fn steps(options: &Options) -> Vec<Gate> {
     }
     let mut check = format!("xtask trace check --json --floor {}", options.floor.word());
     if let Some(rev) = &options.since {
-        check += &format!(" --since {rev}");
+        check.push_str(" --since ");
+        check.push_str(rev);
     }
     steps.extend([
         gate("trace", &check),
