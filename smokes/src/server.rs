@@ -150,9 +150,14 @@ impl<'run> Server<'run> {
         self.parts.workers
     }
 
+    /// Whether it forks its workers: with more than one, and as process 1.
+    fn supervises(&self) -> bool {
+        self.parts.workers > 1 || self.parts.pid_one
+    }
+
     /// The live workers: the supervisor's children, or the process itself at one worker.
     pub fn worker_pids(&self) -> Vec<Pid> {
-        if self.parts.workers == 1 {
+        if !self.supervises() {
             return vec![self.pid()];
         }
         proc::children(self.pid())
@@ -289,7 +294,7 @@ impl<'run> Server<'run> {
     /// The checks of a server that still serves: no zombie below the supervisor, no descriptor more
     /// than at the banner, one thread.
     pub fn check_running(&self) -> Result<()> {
-        if self.parts.workers == 1 {
+        if !self.supervises() {
             return Ok(());
         }
         let pid = self.pid();

@@ -12,6 +12,7 @@ pub mod endure;
 pub mod http;
 pub mod limits;
 pub mod output;
+pub mod process_one;
 pub mod producer;
 pub mod refuse;
 pub mod replay;
@@ -32,6 +33,7 @@ pub fn all() -> Vec<Phase> {
         endure::PHASES,
         respawn::PHASES,
         refuse::PHASES,
+        process_one::PHASES,
         supervise::PHASES,
         producer::PHASES,
         replay::PHASES,

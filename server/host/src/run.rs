@@ -218,7 +218,7 @@ where
             "requests_cut": ended.cut, "streams_told": ended.told, "ms": monotonic_ms() - ended.began_ms,
         }),
     );
-    if worker.settings().workers == 1 {
+    if report.is_none() {
         log::event(Level::Info, "stopped", json!({ "code": EXIT_CLEAN }));
     }
     Ok(Ended {

@@ -162,8 +162,9 @@ where
         Err(error) => return os_refused("making shared memory", &error),
     };
 
-    // Step 6: fork where there is more than one worker.
-    if settings.workers == 1 {
+    // Step 6: fork where there is more than one worker; and as process 1, which has strangers to reap: a
+    // process that serves cannot, since it must leave the application's own children to the application.
+    if settings.workers == 1 && process::pid().as_raw() != 1 {
         let file = listener.removed_at_end();
         let start = Start {
             slot: 0,

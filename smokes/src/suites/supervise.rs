@@ -1,4 +1,4 @@
-//! The supervisor as an operator meets it: signals at the worst moment, odd surroundings, process 1.
+//! The supervisor as an operator meets it: signals at the worst moment, odd surroundings.
 //!
 //! Knows nothing of HTTP beyond "it serves".
 //! Invariant: each surrounding is verified to be what the phase wants before anything is judged.
@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use m0_spec::{D15, E14, E16, E20, E39, E41, E42, E47, E80, E88};
+use m0_spec::{E14, E16, E20, E39, E42, E47, E80, E88};
 use nix::sys::signal::Signal;
 
 use crate::audience::{Audience, visit};
@@ -17,14 +17,12 @@ use crate::launch::free_port;
 use crate::owned;
 use crate::peer::{PATIENCE, Peer};
 use crate::phase::{Phase, alone, beside};
-use crate::proc;
 use crate::run::{Run, Witness, millis};
 use crate::server::Server;
 use crate::until::{holds, until};
 
 /// Phases of this suite.
 pub const PHASES: &[Phase] = &[
-    beside("supervise-as-process-one", 30, &[E41, D15], as_process_one),
     alone(
         "supervise-term-at-any-moment-of-start-up",
         60,
@@ -48,77 +46,6 @@ pub const PHASES: &[Phase] = &[
     beside("supervise-unix-socket", 30, &[E14, E88], unix_socket),
     beside("supervise-banner", 30, &[E80], banner),
 ];
-
-fn as_process_one(run: &Run) -> Result<Witness> {
-    let server = Server::launch(run)
-        .workers(2)
-        .env("M0_HOSTCHECK_PERIOD_MS", 50)
-        .as_process_one()
-        .start()?;
-    let pid = server.pid();
-    let inner = proc::status_field(pid, "NSpid").context("NSpid")?;
-    ensure!(
-        inner.split_whitespace().last() == Some("1"),
-        "it is not process 1: NSpid {inner}"
-    );
-    let before = server.worker_pids();
-    ensure!(before.len() == 2, "workers {before:?}");
-    let mut strangers = 0;
-    for _ in 0..3 {
-        let status = std::process::Command::new(run.helper_bin())
-            .args(["stranger", &pid.to_string(), "0.3"])
-            .stdin(std::process::Stdio::null())
-            .stdout(std::process::Stdio::null())
-            .status()?;
-        ensure!(status.success(), "a stranger could not be left: {status}");
-        strangers += 1;
-    }
-    let orphans = || -> Vec<proc::Stat> {
-        proc::children(pid)
-            .into_iter()
-            .filter(|stat| !before.contains(&stat.pid))
-            .collect()
-    };
-    ensure!(
-        !orphans().is_empty(),
-        "no stranger became a child of process 1"
-    );
-    until("every stranger to be reaped", PATIENCE, || {
-        let left = orphans();
-        holds(left.is_empty(), || {
-            left.iter()
-                .map(owned::describe)
-                .collect::<Vec<_>>()
-                .join(", ")
-        })
-    })?;
-    ensure!(
-        server.worker_pids() == before,
-        "the strangers cost a worker"
-    );
-    let told = server.log().events("worker-died");
-    ensure!(
-        told.is_empty(),
-        "a stranger's end was logged as a worker's: {told:?}"
-    );
-    // A worker's death is still told apart from a stranger's.
-    let audience = Audience::gather(&server, 1, 2)?;
-    audience.await_beats(2, PATIENCE)?;
-    ensure!(
-        owned::send(before[1], Signal::SIGKILL),
-        "no worker {}",
-        before[1]
-    );
-    server.await_log("worker-died", PATIENCE, |line| {
-        !line["respawn_ms"].is_null()
-    })?;
-    until("two workers again", PATIENCE, || {
-        let now = server.worker_pids();
-        holds(now.len() == 2 && now != before, || format!("{now:?}"))
-    })?;
-    server.stop()?;
-    Ok(Witness::of("strangers", strangers).and("streams", audience.tapes().len()))
-}
 
 /// A generator of moments (SplitMix64): the same on every run, so that a failure comes back.
 struct Moments(u64);
