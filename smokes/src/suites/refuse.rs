@@ -259,8 +259,15 @@ fn occupied_port(run: &Run) -> Result<Witness> {
 fn by_the_application(run: &Run) -> Result<Witness> {
     let mut refusals = 0;
     for workers in [1, 2] {
-        for knob in ["M0_HOSTCHECK_MAKE_RAISES", "M0_HOSTCHECK_PRODUCER_RAISES"] {
-            let server = Server::launch(run).workers(workers).env(knob, 1).spawn()?;
+        for (knob, value) in [
+            ("M0_HOSTCHECK_MAKE_RAISES", "1"),
+            ("M0_HOSTCHECK_PRODUCER_RAISES", "1"),
+            // A variable of the application's own with a bad value, also one that is idle without another.
+            ("M0_HOSTCHECK_PERIOD_MS", "many"),
+            ("M0_HOSTCHECK_NOFILE_SLOT", "-1"),
+        ] {
+            let launch = Server::launch(run).workers(workers);
+            let server = launch.env(knob, value).spawn()?;
             let log = server.log().clone();
             server
                 .finish(&Ending::code(code::CONFIG))

@@ -61,6 +61,10 @@ fn names_slot(name: &str, context: &HostContext) -> Result<bool, Refusal> {
 
 /// What the knobs do to a worker while it makes its handler.
 pub(crate) fn at_make(context: &HostContext) -> Result<(), Refusal> {
+    // Also of knobs that another one makes idle, or that only another slot would read.
+    for name in NAMES {
+        number(name)?;
+    }
     if is_on("M0_HOSTCHECK_NO_DEATH_SIGNAL")? {
         process::set_death_signal(None)
             .map_err(|error| Refusal::new(format!("the death signal stays: {error}")))?;
