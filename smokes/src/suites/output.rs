@@ -210,7 +210,6 @@ fn closed_descriptors(run: &Run) -> Result<Witness> {
         for (stdout, stderr) in [
             (Output::Closed, Output::File),
             (Output::BrokenPipe, Output::File),
-            // The banner is read, then the pipe of the log breaks.
         ] {
             let server = Server::launch(run)
                 .workers(workers)
@@ -238,20 +237,24 @@ fn closed_descriptors(run: &Run) -> Result<Witness> {
             server.stop()?;
             servers += 1;
         }
-        // Both closed: the address must be known beforehand, since nobody hears the banner.
-        let address = crate::launch::free_port(Run::own_address(0))?;
-        let server = Server::launch(run)
-            .workers(workers)
-            .bind(address)
-            .stdout(Output::Closed)
-            .stderr(Output::Closed)
-            .spawn()?;
-        until("an answer without any output", PATIENCE, || {
-            crate::audience::visit(address, PATIENCE).map_err(|error| format!("{error:#}"))
-        })?;
-        server.signal(Signal::SIGTERM)?;
-        server.finish(&Ending::clean())?;
-        servers += 1;
+        // Both gone: the address must be known beforehand, since nobody hears the banner.
+        for gone in [Output::Closed, Output::BrokenPipe] {
+            let address = crate::launch::free_port(Run::own_address(0))?;
+            let server = Server::launch(run)
+                .workers(workers)
+                .bind(address)
+                .stdout(gone)
+                .stderr(gone)
+                .spawn()?;
+            until("an answer without any output", PATIENCE, || {
+                crate::audience::visit(address, PATIENCE).map_err(|error| format!("{error:#}"))
+            })?;
+            server.signal(Signal::SIGTERM)?;
+            server
+                .finish(&Ending::clean())
+                .with_context(|| format!("both outputs {gone:?} at {workers}"))?;
+            servers += 1;
+        }
     }
     Ok(Witness::of("servers without output", servers))
 }

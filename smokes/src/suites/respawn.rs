@@ -247,6 +247,20 @@ fn crash_loop(run: &Run) -> Result<Witness> {
         "crash-loop lines: {told:?}"
     );
     ensure!(told[0]["deaths"] == LIMIT, "{:?}", told[0]);
+    // The delays were kept, not only told: what the lives leave of the time between the first death and
+    // the last is waiting.
+    let window = told[0]["window_ms"].as_u64().context("window_ms")?;
+    let lives: u64 = deaths[1..]
+        .iter()
+        .filter_map(|line| line["uptime_ms"].as_u64())
+        .sum();
+    let announced: u64 = delays.iter().flatten().sum();
+    run.at_least(
+        "time without a worker in slot 1",
+        window.saturating_sub(lives) as f64,
+        "ms",
+        announced as f64,
+    )?;
     Ok(Witness::of("deaths", deaths.len()).and("streams on the sibling", audience.tapes().len()))
 }
 
