@@ -230,17 +230,20 @@ fn flag_refusal(error: &clap::Error) -> Refusal {
         })
     };
     let what = text(ContextKind::InvalidArg).unwrap_or_else(|| "command line".to_owned());
-    let mut message = error
-        .kind()
-        .as_str()
-        .unwrap_or("is not understood")
-        .to_owned();
+    let what = what.strip_suffix(" <VALUE>").unwrap_or(&what).to_owned();
+    let value = text(ContextKind::InvalidValue).filter(|value| !value.is_empty());
+    let mut message = match error.kind() {
+        // Any text is a value to this parser, so the one that is not there is the only invalid one.
+        ErrorKind::InvalidValue => "wants a value",
+        kind => kind.as_str().unwrap_or("is not understood"),
+    }
+    .to_owned();
     if let Some(near) = text(ContextKind::SuggestedArg) {
         message = format!("{message}; did you mean {near}?");
     }
     Refusal {
         name: Some(what),
-        value: text(ContextKind::InvalidValue),
+        value,
         message: format!("{message}; --help lists the flags"),
     }
 }

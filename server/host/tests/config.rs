@@ -221,7 +221,8 @@ fn a_bad_flag_is_refused_in_its_own_words() {
     for (flags, must_say) in [
         (&["--workers", "-1"][..], "--workers=-1:"),
         (&["--wrokers", "2"][..], "did you mean --workers?"),
-        (&["--workers"][..], "--workers"),
+        (&["--workers"][..], "--workers: wants a value"),
+        (&["--doctor=yes"][..], "--doctor=yes: unexpected value"),
         (&["serve"][..], "serve"),
         (&["--bind", "nowhere"][..], "--bind=nowhere:"),
     ] {
