@@ -15,6 +15,7 @@ mod start;
 
 pub(crate) use start::gate_for;
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -289,12 +290,10 @@ fn dispatch(cli: Cli) -> Result<Exit> {
         None => std::env::current_dir().context("the present directory")?,
     };
     if let Command::Completions { shell } = cli.command {
-        clap_complete::generate(
-            shell,
-            &mut words_of_us(),
-            "sabotage",
-            &mut std::io::stdout(),
-        );
+        let mut script = Vec::new();
+        clap_complete::generate(shell, &mut words_of_us(), "sabotage", &mut script);
+        // A reader that has gone wants no more.
+        let _ = std::io::stdout().write_all(&script);
         return Ok(Exit::Declared);
     }
     if let Command::Man { dir } = &cli.command {

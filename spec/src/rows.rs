@@ -817,6 +817,9 @@ pub const H52: Row = Row { id: "H52", title: "Every command, flag, variable and 
 /// Every flag and command has a text for --help, and the completions of every shell know all of them.
 pub const H53: Row = Row { id: "H53", title: "Every flag and command has a text for --help, and the completions of every shell know all of them." };
 
+/// The completions end in order, without a panic, when their reader has gone.
+pub const H54: Row = Row { id: "H54", title: "The completions end in order, without a panic, when their reader has gone." };
+
 /// No field of an event can end it early or forge another: CR, LF, CRLF, NUL and U+2028 are encoded or refused.
 pub const S1: Row = Row { id: "S1", title: "No field of an event can end it early or forge another: CR, LF, CRLF, NUL and U+2028 are encoded or refused." };
 
@@ -1486,6 +1489,7 @@ pub const ALL: &[Row] = &[
     H51,
     H52,
     H53,
+    H54,
     S1,
     S2,
     S3,

@@ -8,6 +8,7 @@ mod compare;
 mod split;
 
 use std::collections::BTreeSet;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -176,7 +177,10 @@ pub fn run(cli: Cli) -> Result<u8> {
             return Ok(0);
         }
         Command::Completions { shell } => {
-            clap_complete::generate(shell, &mut Cli::command(), "trace", &mut std::io::stdout());
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "trace", &mut script);
+            // A reader that has gone wants no more.
+            let _ = std::io::stdout().write_all(&script);
             return Ok(0);
         }
         Command::List {

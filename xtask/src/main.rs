@@ -17,6 +17,7 @@ mod tidy;
 mod trace;
 mod verify;
 
+use std::io::Write as _;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -71,7 +72,7 @@ enum Command {
     /// Run the gates that a change must pass.
     Ci {
         /// Run only these gates.
-        #[arg(long, value_name = "GATE")]
+        #[arg(long, value_name = "GATE", value_parser = gates::names())]
         only: Vec<String>,
     },
     /// Check what must be absent: clocks in pure crates, unsafe outside server/unix, and so on.
@@ -85,7 +86,7 @@ enum Command {
     /// Judge rows, tests and the last results of test and smoke-host.
     #[command(disable_help_flag = true)]
     Trace {
-        /// Passed on to `trace check`; `--help` tells more.
+        /// Passed on to `trace`; flags alone are those of `trace check`. `--help` tells more.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
@@ -120,7 +121,10 @@ fn main() -> ExitCode {
 
 fn dispatch(command: Command) -> Result<()> {
     if let Command::Completions { shell } = command {
-        clap_complete::generate(shell, &mut Cli::command(), "xtask", &mut std::io::stdout());
+        let mut script = Vec::new();
+        clap_complete::generate(shell, &mut Cli::command(), "xtask", &mut script);
+        // A reader that has gone wants no more.
+        let _ = std::io::stdout().write_all(&script);
         return Ok(());
     }
     let repository = Repository::own()?;

@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 fn xtask(args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_xtask"));
@@ -122,6 +122,22 @@ fn completions_know_every_command_and_every_flag() {
     }
 }
 
+#[m0_spec::row(H54)]
+#[test]
+fn completions_end_without_a_panic_when_their_reader_has_gone() {
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    let output = Command::new(env!("CARGO_BIN_EXE_xtask"))
+        .args(["completions", "bash"])
+        .stdout(writer)
+        .stderr(Stdio::piped())
+        .spawn()
+        .and_then(std::process::Child::wait_with_output)
+        .expect("it runs");
+    assert_eq!(stderr(&output), "");
+    assert!(output.status.success(), "{output:?}");
+}
+
 #[m0_spec::row(H19)]
 #[test]
 fn no_colour_reaches_a_pipe() {
@@ -159,11 +175,14 @@ fn colour_comes_when_it_is_forced_and_no_color_takes_it_away() {
 
 #[m0_spec::row(H16)]
 #[test]
-fn a_gate_that_does_not_exist_is_an_error_with_the_list() {
-    let output = xtask(&["ci", "--only", "smoke"]);
-    assert_eq!(output.status.code(), Some(1), "{output:?}");
+fn a_gate_that_does_not_exist_is_an_error_with_the_list_and_the_nearest() {
+    let output = xtask(&["ci", "--only", "clipy"]);
+    let told = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
     assert!(
-        stderr(&output).contains("fmt, spec, tidy, lint, clippy, test, smoke-host, deny"),
-        "{output:?}"
+        told.contains("fmt, spec, tidy, lint, clippy, test, smoke-host, deny"),
+        "{told}"
     );
+    let (_, nearest) = told.split_once("tip:").expect("a nearest one");
+    assert!(nearest.contains("'clippy'"), "{told}");
 }
