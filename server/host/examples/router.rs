@@ -1,16 +1,14 @@
 //! A router with JSON, a form and a file, served as it stands.
 use axum::routing::{get, post};
 use axum::{Form, Json, Router};
+use serde_json::Value;
 use tower_http::services::ServeFile;
 
 fn main() -> std::process::ExitCode {
     m0_host::serve_service(m0_host::AppConfig::from_env(), |_| {
         Ok(Router::new()
             .route("/json", get(|| async { Json(["a", "b"]) }))
-            .route(
-                "/form",
-                post(|Form(fields): Form<Vec<(String, String)>>| async { Json(fields) }),
-            )
+            .route("/form", post(|Form(all): Form<Value>| async { Json(all) }))
             .route_service("/file", ServeFile::new("README.md")))
     })
 }
