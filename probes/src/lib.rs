@@ -13,6 +13,7 @@ pub mod grown;
 pub mod load;
 pub mod machine;
 pub mod memory;
+pub mod peak;
 pub mod questions;
 pub mod report;
 pub mod samples;

@@ -12,6 +12,7 @@ use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
 
 use probes::machine::Machine;
+use probes::peak;
 use probes::questions::{QUESTIONS, Question, named};
 use probes::report::Report;
 use probes::session::{Session, raise_descriptor_limit};
@@ -93,6 +94,11 @@ impl Command {
 }
 
 fn main() -> ExitCode {
+    // Not a command of the user's: a probe starts this program so to measure another one.
+    let mut words = std::env::args_os().skip(1);
+    if words.next().is_some_and(|word| word == peak::WORD) {
+        return peak::main(&words.collect::<Vec<_>>());
+    }
     match run(&Cli::parse()) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,

@@ -99,3 +99,27 @@ fn the_list_names_each_probe_with_its_rows_and_help_names_the_exit_codes() {
         Some(2)
     );
 }
+
+#[m0_spec::row(H37)]
+#[test]
+fn a_peak_is_that_of_the_command_alone() {
+    let probes = Path::new(env!("CARGO_BIN_EXE_probes"));
+    let here = Path::new(".");
+    let of =
+        |program: &str, args: &[&str]| probes::peak::of(probes, Path::new(program), args, here);
+    let little = of("sh", &["-c", "exit 0"]).expect("measured");
+    // The shell holds the whole of what it reads in a variable.
+    let much = of(
+        "sh",
+        &["-c", "x=$(head -c 30000000 /dev/zero | tr '\\0' x); : $x"],
+    );
+    let much = much.expect("measured");
+    assert!(little < 20_000_000 && much > 30_000_000, "{little} {much}");
+    // What another child held before is not in it.
+    assert!(of("sh", &["-c", "exit 0"]).expect("measured") < 20_000_000);
+    let refused = of("sh", &["-c", "exit 3"]).expect_err("it failed");
+    assert!(
+        refused.to_string().contains("no peak was measured"),
+        "{refused}"
+    );
+}

@@ -9,10 +9,10 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use m0_spec::T18;
-use nix::sys::resource::{UsageWho, getrusage};
 
 use super::Question;
 use crate::grown::{self, ROWS, SABOTAGES, TESTS};
+use crate::peak;
 use crate::report::Report;
 use crate::samples::Samples;
 use crate::session::Session;
@@ -59,8 +59,10 @@ fn measure(session: &Session, report: &mut Report, trace: &Path, home: &Path) ->
     session.shows("growing");
     grown::grow(&small, 1)?;
     let one = times(session, trace, &small, 1)?;
-    let memory = getrusage(UsageWho::RUSAGE_CHILDREN).context("getrusage")?;
-    let memory = Samples::of(vec![memory.max_rss() as f64 * 1024.0])?;
+    let own = std::env::current_exe().context("cannot tell where this program is")?;
+    cool(&small)?;
+    let memory = peak::of(&own, trace, &["check"], &small)?;
+    let memory = Samples::of(vec![memory as f64])?;
     session.shows("growing ten times");
     grown::grow(&large, TIMES)?;
     let ten = times(session, trace, &large, TIMES)?;
