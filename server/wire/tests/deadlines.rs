@@ -111,7 +111,7 @@ fn a_head_that_trickles_in_is_answered_in_time_all_the_same() {
     assert_eq!(expired.answer, Some(408));
 }
 
-#[m0_spec::row(W13)]
+#[m0_spec::row(W11, W13)]
 #[test]
 fn a_body_that_moves_lives_and_one_that_stalls_is_answered() {
     let mut progress = Progress::new(0);
