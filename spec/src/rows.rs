@@ -910,6 +910,9 @@ pub const S29: Row = Row { id: "S29", title: "A stream that is taken over is cou
 /// A stream whose head goes out after its worker has told the drain is told as well, and ends.
 pub const S30: Row = Row { id: "S30", title: "A stream whose head goes out after its worker has told the drain is told as well, and ends." };
 
+/// Frames that wait together are sent to a stream with one write, each still a chunk of its own, up to its budget or 64 KiB.
+pub const S31: Row = Row { id: "S31", title: "Frames that wait together are sent to a stream with one write, each still a chunk of its own, up to its budget or 64 KiB." };
+
 /// A pattern in trace.yaml means whole parts of a path, and results that are built and not tracked are found by it.
 pub const T1: Row = Row { id: "T1", title: "A pattern in trace.yaml means whole parts of a path, and results that are built and not tracked are found by it." };
 
@@ -1520,6 +1523,7 @@ pub const ALL: &[Row] = &[
     S28,
     S29,
     S30,
+    S31,
     T1,
     T2,
     T3,

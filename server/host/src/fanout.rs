@@ -18,7 +18,7 @@ use crate::held::Held;
 use crate::log;
 use crate::settings::{Level, Settings};
 
-/// Frames delivered before other work of the loop gets its turn.
+/// Most frames that go out together before other work of the loop gets its turn.
 const BATCH: usize = 32;
 
 /// Least and most milliseconds that a drained reader is asked to wait; the jitter between them keeps
@@ -115,32 +115,30 @@ impl Fanout {
         registry.pump(key, monotonic_ms(), |bytes| write(conns, key, bytes))
     }
 
-    /// Delivers a batch of new frames; whether there may be more.
+    /// Delivers the new frames of one turn; whether there may be more.
     pub(crate) fn deliver(&self) -> bool {
         let mut inner = self.inner.borrow_mut();
-        for _ in 0..BATCH {
-            let Inner {
-                registry,
-                conns,
-                changes,
-            } = &mut *inner;
-            let delivered = registry.deliver_next(monotonic_ms(), changes, |key, bytes| {
-                write(conns, key, bytes)
-            });
-            match delivered {
-                Delivered::Empty => return false,
-                Delivered::Frame(_) => self
-                    .share
-                    .counter(WorkerCounter::FramesDelivered)
-                    .add(registry.len() as u64),
-                Delivered::Lapped { missed } => log::event(
-                    Level::Warn,
-                    "log-lapped",
-                    json!({ "missed": missed, "message": "this worker was overtaken by the frame log; its streams were told" }),
-                ),
-            }
-            inner.settle();
+        let Inner {
+            registry,
+            conns,
+            changes,
+        } = &mut *inner;
+        let delivered = registry.deliver(BATCH, monotonic_ms(), changes, |key, bytes| {
+            write(conns, key, bytes)
+        });
+        match delivered {
+            Delivered::Empty => return false,
+            Delivered::Frames { count, .. } => self
+                .share
+                .counter(WorkerCounter::FramesDelivered)
+                .add((count * registry.len()) as u64),
+            Delivered::Lapped { missed } => log::event(
+                Level::Warn,
+                "log-lapped",
+                json!({ "missed": missed, "message": "this worker was overtaken by the frame log; its streams were told" }),
+            ),
         }
+        inner.settle();
         true
     }
 

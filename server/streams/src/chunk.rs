@@ -9,6 +9,18 @@ use std::fmt::Write;
 /// The chunk that ends a chunked body, without trailers.
 pub const LAST: Bytes = Bytes::from_static(b"0\r\n\r\n");
 
+/// Writes `payload`, which is not empty, as one chunk; where in `into` it begins.
+pub(crate) fn write_chunk(into: &mut BytesMut, payload: &[u8]) -> usize {
+    write!(into, "{:x}\r\n", payload.len()).expect("a buffer takes every write");
+    let payload_at = into.len();
+    into.extend_from_slice(payload);
+    into.extend_from_slice(b"\r\n");
+    payload_at
+}
+
+/// Most bytes of framing around a payload: sixteen digits and two CRLF.
+pub(crate) const MOST_FRAMING_BYTES: usize = 20;
+
 /// One payload in both forms: as a chunk, and bare for an HTTP/1.0 peer whose stream ends with the
 /// connection. Both share one piece of memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,11 +43,8 @@ impl Chunk {
     #[must_use]
     pub fn encode(payload: &[u8]) -> Self {
         assert!(!payload.is_empty(), "an empty chunk would end the stream");
-        let mut framed = BytesMut::with_capacity(payload.len() + 20);
-        write!(framed, "{:x}\r\n", payload.len()).expect("a buffer takes every write");
-        let payload_at = framed.len();
-        framed.extend_from_slice(payload);
-        framed.extend_from_slice(b"\r\n");
+        let mut framed = BytesMut::with_capacity(payload.len() + MOST_FRAMING_BYTES);
+        let payload_at = write_chunk(&mut framed, payload);
         Self {
             framed: framed.freeze(),
             payload_at,

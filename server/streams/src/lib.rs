@@ -6,6 +6,7 @@
 //! Invariant: the sequence numbers that a stream is sent are consecutive from where it joined, or it
 //! was told (`reset`, `gap`, `drain`) that they are not.
 
+pub mod batch;
 pub mod chunk;
 pub mod end;
 pub mod outbox;
@@ -13,6 +14,7 @@ pub mod registry;
 pub mod sse;
 pub mod stream;
 
+pub use batch::Batch;
 pub use chunk::Chunk;
 pub use end::GapReason;
 pub use outbox::{Outbox, OverBudget};

@@ -4,10 +4,14 @@
 //! and a list tells the host which streams need something of it.
 //! Invariant: a key names one stream for ever; a key of a removed stream names none.
 
-use crate::chunk::Chunk;
+use crate::batch::Growing;
+use crate::chunk::{Chunk, MOST_FRAMING_BYTES};
 use crate::end::{self, GapReason};
 use crate::stream::{Fate, Now, Stream, Wrote};
 use m0_framelog::{FrameId, FrameLog, Next, Reader, Replay};
+
+/// Bytes after which a batch takes no further frame: about what a socket takes at once.
+const LARGEST_BATCH_BYTES: usize = 64 * 1024;
 
 /// Names a stream of this worker. Never used again for another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -38,11 +42,16 @@ struct Place {
     stream: Option<Stream>,
 }
 
-/// What a turn of [`Registry::deliver_next`] found in the log.
+/// What a turn of [`Registry::deliver`] found in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Delivered {
-    /// This frame went to every stream that wanted it.
-    Frame(FrameId),
+    /// These frames went to every stream that wanted them.
+    Frames {
+        /// The last of them.
+        last: FrameId,
+        /// How many there were, at least one.
+        count: usize,
+    },
     /// Nothing new is published.
     Empty,
     /// The worker was overtaken by the log: live streams were told of the gap and end.
@@ -73,8 +82,8 @@ pub enum Delivered {
 ///
 /// let id = log.append(1, |id, text| Frame::new(Some(id), text).data("hello").finish())?;
 /// let mut changes = Vec::new();
-/// let delivered = registry.deliver_next(0, &mut changes, |_, bytes| write(bytes));
-/// assert_eq!(delivered, Delivered::Frame(id));
+/// let delivered = registry.deliver(1, 0, &mut changes, |_, bytes| write(bytes));
+/// assert_eq!(delivered, Delivered::Frames { last: id, count: 1 });
 /// assert_eq!(socket, b"18\r\nid: 5eed-1\ndata: hello\n\n\r\n");
 /// # Ok::<(), m0_framelog::AppendError>(())
 /// ```
@@ -83,6 +92,7 @@ pub struct Registry<'a> {
     /// Stands at the frame that the worker delivers next.
     live: Reader<'a>,
     text: Vec<u8>,
+    batch: Growing,
     places: Vec<Place>,
     free: Vec<u32>,
     held: usize,
@@ -103,6 +113,7 @@ impl<'a> Registry<'a> {
             log,
             live: Reader::at_tail(log),
             text: Vec::new(),
+            batch: Growing::default(),
             places: Vec::new(),
             free: Vec::new(),
             held: 0,
@@ -169,41 +180,75 @@ impl<'a> Registry<'a> {
         (slot.generation == key.generation).then_some(slot.stream.as_mut())?
     }
 
-    /// Takes the next frame from the log and gives it to every stream; call it until it says
-    /// [`Delivered::Empty`]. `write` writes without waiting; `changes` gets the streams that are now
-    /// blocked, finished or gone (it is not cleared).
-    pub fn deliver_next(
+    /// Takes the next frames from the log, at most `most` of them, and gives them to every stream, all in
+    /// one write; call it until it says [`Delivered::Empty`]. `write` writes without waiting; `changes` gets
+    /// the streams that are now blocked, finished or gone (it is not cleared). Frames of one turn are
+    /// together no larger than the budget of a stream, or one frame where a single frame is larger.
+    ///
+    /// # Panics
+    /// If `most` is 0.
+    pub fn deliver(
         &mut self,
+        most: usize,
         now_ms: u64,
         changes: &mut Vec<(Key, Fate)>,
         mut write: impl FnMut(Key, &[u8]) -> Wrote,
     ) -> Delivered {
-        match self.live.next(&mut self.text) {
-            Next::Empty => Delivered::Empty,
-            // A frame without text would be the last chunk. It counts, and there is nothing to send.
-            Next::Frame(id) if self.text.is_empty() => {
-                self.each(changes, |_, stream| stream.skip(id.seq));
-                Delivered::Frame(id)
-            }
-            Next::Frame(id) => {
-                let frame = Chunk::encode(&self.text);
-                let now = self.now(now_ms);
-                self.each(changes, |key, stream| {
-                    stream.deliver(id.seq, &frame, now, |bytes| write(key, bytes))
-                });
-                Delivered::Frame(id)
-            }
-            Next::Lapped { missed, .. } => {
-                let now = self.now(now_ms);
-                self.each(changes, |key, stream| {
-                    if stream.next() < now.live_next && !stream.is_catching_up() {
-                        stream.end_with_gap(GapReason::Lapped);
+        assert!(most > 0, "a turn delivers at least one frame");
+        let first = self.live.position();
+        let mut last = None;
+        while self.batch.frames() < most {
+            let before = self.live;
+            match self.live.next(&mut self.text) {
+                Next::Frame(id) => {
+                    let with = self.batch.len_bytes() + self.text.len() + MOST_FRAMING_BYTES;
+                    let over = with > self.budget.min(LARGEST_BATCH_BYTES);
+                    if over && !self.batch.is_empty() {
+                        self.live = before;
+                        break;
                     }
-                    stream.pump(now, |bytes| write(key, bytes))
-                });
-                Delivered::Lapped { missed }
+                    self.batch.push(&self.text);
+                    last = Some(id);
+                }
+                Next::Empty => break,
+                Next::Lapped { missed, .. } if self.batch.is_empty() => {
+                    self.tell_lapped(now_ms, changes, write);
+                    return Delivered::Lapped { missed };
+                }
+                // What was read before is whole: it goes out, and the next turn finds the gap again.
+                Next::Lapped { .. } => {
+                    self.live = before;
+                    break;
+                }
             }
         }
+        let Some(last) = last else {
+            return Delivered::Empty;
+        };
+        let batch = self.batch.take(first);
+        let count = (last.seq - first) as usize + 1;
+        let now = self.now(now_ms);
+        self.each(changes, |key, stream| {
+            stream.deliver(&batch, now, |bytes| write(key, bytes))
+        });
+        self.batch.recycle(batch);
+        Delivered::Frames { last, count }
+    }
+
+    /// Tells the live streams that miss frames which this worker never saw.
+    fn tell_lapped(
+        &mut self,
+        now_ms: u64,
+        changes: &mut Vec<(Key, Fate)>,
+        mut write: impl FnMut(Key, &[u8]) -> Wrote,
+    ) {
+        let now = self.now(now_ms);
+        self.each(changes, |key, stream| {
+            if stream.next() < now.live_next && !stream.is_catching_up() {
+                stream.end_with_gap(GapReason::Lapped);
+            }
+            stream.pump(now, |bytes| write(key, bytes))
+        });
     }
 
     /// Sends a heartbeat on every stream that was silent for `interval_ms`.

@@ -5,21 +5,26 @@
 //! Invariant: `next` is one above the last frame that was queued or sent; only a frame with that number
 //! is ever queued.
 
+use crate::batch::Batch;
 use crate::chunk::{self, Chunk};
 use crate::end::{self, GapReason};
 use crate::outbox::Outbox;
+use bytes::Bytes;
 use m0_framelog::{FrameLog, Next, Reader, Replay};
 
-/// What a stream does with a live frame.
+/// What a stream does with consecutive live frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Offer {
-    /// It is the next one: send it.
-    Send,
-    /// The stream had it already.
+    /// The stream's next frame is among them: send it and those after it.
+    Send {
+        /// The number of that frame.
+        from: u64,
+    },
+    /// The stream had all of them already.
     Duplicate,
-    /// Frames before it never came this way: the stream is to be told and cut.
+    /// Frames before them never came this way: the stream is to be told and cut.
     Gap,
-    /// The stream is behind and will read it from the log, or ends and wants none.
+    /// The stream is behind and will read them from the log, or ends and wants none.
     NotNow,
 }
 
@@ -101,42 +106,40 @@ impl Stream {
         stream
     }
 
-    /// Judges a live frame by its number alone; [`Offer::Send`] counts it as sent.
-    pub fn offer(&mut self, seq: u64) -> Offer {
+    /// Judges live frames `first` to `last` by their numbers alone; [`Offer::Send`] counts them as sent.
+    pub fn offer(&mut self, first: u64, last: u64) -> Offer {
         if self.mode != Mode::Live {
             return Offer::NotNow;
         }
-        match seq.cmp(&self.next) {
-            std::cmp::Ordering::Less => Offer::Duplicate,
-            std::cmp::Ordering::Equal => {
-                self.next += 1;
-                Offer::Send
-            }
-            std::cmp::Ordering::Greater => Offer::Gap,
+        if last < self.next {
+            return Offer::Duplicate;
         }
+        if first > self.next {
+            return Offer::Gap;
+        }
+        let from = self.next;
+        self.next = last + 1;
+        Offer::Send { from }
     }
 
-    /// Passes over a frame that has no text.
-    pub(crate) fn skip(&mut self, seq: u64) -> Fate {
-        if self.offer(seq) == Offer::Gap {
-            self.end_with_gap(GapReason::Lapped);
-        }
-        self.fate()
-    }
-
-    /// Offers a live frame and writes or queues it. A gap, or an outbox over its budget, ends the
-    /// stream with a notice.
+    /// Offers live frames and writes or queues those that it has not had. A gap, or an outbox over its
+    /// budget, ends the stream with a notice.
     pub fn deliver(
         &mut self,
-        seq: u64,
-        frame: &Chunk,
+        batch: &Batch,
         now: Now<'_>,
         mut write: impl FnMut(&[u8]) -> Wrote,
     ) -> Fate {
-        match self.offer(seq) {
-            Offer::Send => {
+        match self.offer(batch.first(), batch.last()) {
+            Offer::Send { from } => {
+                let bytes = batch.slice_from(from, self.http10);
+                if bytes.is_empty() {
+                    // Frames without text count, and there is nothing to send.
+                    return self.fate();
+                }
                 self.active_ms = now.ms;
-                self.send(frame, now, write)
+                let http10 = self.http10;
+                self.send(bytes, || batch.bytes_from(from, http10), now, write)
             }
             Offer::Gap => {
                 self.end_with_gap(GapReason::Lapped);
@@ -160,7 +163,13 @@ impl Stream {
             && now.ms.saturating_sub(self.active_ms) >= interval_ms;
         due.then(|| {
             self.active_ms = now.ms;
-            self.send(beat, now, write)
+            let http10 = self.http10;
+            self.send(
+                beat.slice_for(http10),
+                || beat.bytes_for(http10),
+                now,
+                write,
+            )
         })
     }
 
@@ -265,22 +274,24 @@ impl Stream {
             .push_notice(Chunk::encode(text).bytes_for(self.http10));
     }
 
-    /// Straight to the socket when nothing waits, else into the outbox.
-    fn send(&mut self, frame: &Chunk, now: Now<'_>, mut write: impl FnMut(&[u8]) -> Wrote) -> Fate {
+    /// Straight to the socket when nothing waits, else into the outbox, for which `keep` gives the same
+    /// bytes once more.
+    fn send(
+        &mut self,
+        bytes: &[u8],
+        keep: impl FnOnce() -> Bytes,
+        now: Now<'_>,
+        mut write: impl FnMut(&[u8]) -> Wrote,
+    ) -> Fate {
         let mut sent = 0;
         if self.outbox.is_empty() {
-            let bytes = frame.slice_for(self.http10);
             match write(bytes) {
                 Wrote::Gone => return Fate::Gone,
                 Wrote::Bytes(count) if count == bytes.len() => return Fate::Clear,
                 Wrote::Bytes(count) => sent = count,
             }
         }
-        if self
-            .outbox
-            .push_rest(frame.bytes_for(self.http10), sent, now.budget)
-            .is_err()
-        {
+        if self.outbox.push_rest(keep(), sent, now.budget).is_err() {
             self.end_with_gap(GapReason::Slow);
         }
         Fate::Blocked

@@ -34,7 +34,7 @@ fn a_slow_reader_is_bounded_told_and_cut_and_nobody_else_notices() {
                 quick_socket.write(bytes)
             }
         };
-        registry.deliver_next(0, &mut changes, write);
+        registry.deliver(1, 0, &mut changes, write);
         let stream = registry.get(slow).expect("held");
         if !stream.is_ending() {
             most = most.max(stream.outbox().len_bytes());
@@ -74,7 +74,7 @@ fn a_worker_that_was_overtaken_tells_its_streams_of_the_gap() {
     publish_many(log, 100);
     let mut socket = Socket::open();
     let mut changes = Vec::new();
-    let delivered = registry.deliver_next(0, &mut changes, |_, bytes| socket.write(bytes));
+    let delivered = registry.deliver(1, 0, &mut changes, |_, bytes| socket.write(bytes));
     assert!(
         matches!(delivered, Delivered::Lapped { missed: 1.. }),
         "{delivered:?}"
@@ -102,14 +102,14 @@ fn a_worker_that_was_overtaken_ends_no_stream_that_misses_nothing() {
     });
     let mut changes = Vec::new();
     loop {
-        let delivered = registry.deliver_next(0, &mut changes, |key, bytes| {
+        let delivered = registry.deliver(1, 0, &mut changes, |key, bytes| {
             let mut to = held.iter_mut().filter(|(other, ..)| *other == key);
             to.next().expect("one of the two").2.write(bytes)
         });
         match delivered {
             Delivered::Empty => break,
             Delivered::Lapped { .. } => assert_eq!(registry.live_next(), oldest),
-            Delivered::Frame(_) => {}
+            Delivered::Frames { .. } => {}
         }
     }
     for (key, next, socket) in &held {
@@ -144,7 +144,7 @@ fn a_heartbeat_comes_after_silence_only() {
         "a heartbeat is a sign of life too"
     );
     publish(log, "x");
-    registry.deliver_next(1_199, &mut Vec::new(), |_, bytes| socket.write(bytes));
+    registry.deliver(1, 1_199, &mut Vec::new(), |_, bytes| socket.write(bytes));
     assert!(!beat(&mut registry, &mut socket, 1_298));
     assert!(beat(&mut registry, &mut socket, 1_299));
     let (text, _) = unchunk(&socket.taken);
@@ -153,7 +153,7 @@ fn a_heartbeat_comes_after_silence_only() {
     // A stream that is blocked has bytes on the way.
     socket.room = 0;
     publish(log, "x");
-    registry.deliver_next(1_300, &mut Vec::new(), |_, bytes| socket.write(bytes));
+    registry.deliver(1, 1_300, &mut Vec::new(), |_, bytes| socket.write(bytes));
     socket.room = usize::MAX;
     assert!(!beat(&mut registry, &mut socket, 9_000));
     assert!(!registry.get(key).expect("held").outbox().is_empty());
@@ -176,7 +176,7 @@ fn a_drain_tells_every_stream_and_ends_it_with_its_last_chunk() {
     let mut changes = Vec::new();
     publish_many(log, 2);
     for _ in 0..2 {
-        registry.deliver_next(0, &mut changes, |key, bytes| {
+        registry.deliver(1, 0, &mut changes, |key, bytes| {
             sockets[key.index()].write(bytes)
         });
     }
@@ -230,7 +230,7 @@ fn a_stream_is_told_its_last_word_once() {
         registry.drain(0, |_| 1, &mut changes, |_, bytes| socket.write(bytes));
         registry.heartbeats(0, 10, &mut changes, |_, bytes| socket.write(bytes));
         publish(log, "x");
-        registry.deliver_next(0, &mut changes, |_, bytes| socket.write(bytes));
+        registry.deliver(1, 0, &mut changes, |_, bytes| socket.write(bytes));
     }
     socket.room = usize::MAX;
     assert_eq!(

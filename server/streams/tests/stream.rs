@@ -5,7 +5,7 @@ mod reader;
 
 use fixture::{BUDGET, Memory, Socket, beats, deliver_all, now, publish, publish_many};
 use m0_framelog::{Reason, Replay};
-use m0_streams::{Chunk, Fate, Offer, Registry, Stream};
+use m0_streams::{Batch, Fate, Offer, Registry, Stream};
 use reader::{interpret, unchunk};
 
 #[m0_spec::row(S3)]
@@ -14,12 +14,12 @@ fn the_filter_takes_the_next_frame_and_no_other() {
     let memory = Memory::new(4096);
     let log = memory.log();
     let mut stream = Stream::join(Replay::LiveFrom(5), false, now(log, 5));
-    assert_eq!(stream.offer(4), Offer::Duplicate);
-    assert_eq!(stream.offer(6), Offer::Gap);
-    assert_eq!(stream.offer(5), Offer::Send);
-    assert_eq!(stream.offer(5), Offer::Duplicate);
-    assert_eq!(stream.offer(6), Offer::Send);
-    assert_eq!(stream.next(), 7);
+    assert_eq!(stream.offer(3, 4), Offer::Duplicate);
+    assert_eq!(stream.offer(6, 6), Offer::Gap);
+    assert_eq!(stream.offer(5, 5), Offer::Send { from: 5 });
+    assert_eq!(stream.offer(5, 5), Offer::Duplicate);
+    assert_eq!(stream.offer(4, 8), Offer::Send { from: 6 });
+    assert_eq!(stream.next(), 9);
 }
 
 #[m0_spec::row(S3)]
@@ -30,8 +30,9 @@ fn a_frame_that_comes_twice_is_sent_once() {
     let mut stream = Stream::join(Replay::LiveFrom(1), false, now(log, 1));
     let mut socket = Socket::open();
     for seq in [1, 1, 2, 1, 2, 3] {
-        let chunk = Chunk::encode(format!("id: 5eed-{seq}\nevent: beat\ndata: x\n\n").as_bytes());
-        let fate = stream.deliver(seq, &chunk, now(log, seq + 1), |bytes| socket.write(bytes));
+        let text = format!("id: 5eed-{seq}\nevent: beat\ndata: x\n\n");
+        let batch = Batch::of(seq, [text.as_bytes()]);
+        let fate = stream.deliver(&batch, now(log, seq + 1), |bytes| socket.write(bytes));
         assert_eq!(fate, Fate::Clear);
     }
     assert_eq!(socket.events(), (beats(1..=3), false));
@@ -44,15 +45,15 @@ fn a_frame_that_was_skipped_ends_the_stream_with_a_gap() {
     let log = memory.log();
     let mut stream = Stream::join(Replay::LiveFrom(1), false, now(log, 1));
     let mut socket = Socket::open();
-    let chunk = Chunk::encode(b"data: late\n\n");
-    let fate = stream.deliver(2, &chunk, now(log, 3), |bytes| socket.write(bytes));
+    let batch = Batch::of(2, [&b"data: late\n\n"[..]]);
+    let fate = stream.deliver(&batch, now(log, 3), |bytes| socket.write(bytes));
     assert_eq!(fate, Fate::Finished);
     assert_eq!(
         socket.events(),
         (vec![("gap".to_owned(), String::new())], true)
     );
     assert_eq!(
-        stream.offer(1),
+        stream.offer(1, 1),
         Offer::NotNow,
         "an ended stream gets no frame"
     );

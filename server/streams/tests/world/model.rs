@@ -44,6 +44,7 @@ pub(crate) struct Counts {
     pub(crate) drains: usize,
     pub(crate) heartbeats: usize,
     pub(crate) laps: usize,
+    pub(crate) batches: usize,
     pub(crate) blocked: usize,
     pub(crate) cut_inside_a_chunk: usize,
 }
@@ -58,6 +59,7 @@ impl Counts {
             self.drains,
             self.heartbeats,
             self.laps,
+            self.batches,
             self.blocked,
             self.cut_inside_a_chunk,
         ]
@@ -75,6 +77,7 @@ impl AddAssign for Counts {
         self.drains += other.drains;
         self.heartbeats += other.heartbeats;
         self.laps += other.laps;
+        self.batches += other.batches;
         self.blocked += other.blocked;
         self.cut_inside_a_chunk += other.cut_inside_a_chunk;
     }
@@ -135,9 +138,7 @@ impl World {
         match step {
             Step::Publish { count, length } => (0..count).for_each(|_| self.publish(length)),
             Step::Deliver { worker, frames } => {
-                for _ in 0..frames {
-                    self.deliver(usize::from(worker) % WORKERS);
-                }
+                self.deliver(usize::from(worker) % WORKERS, frames);
             }
             Step::Join {
                 client,
@@ -176,7 +177,7 @@ impl World {
         loop {
             let mut busy = false;
             for worker in 0..WORKERS {
-                while self.deliver(worker) != Delivered::Empty {
+                while self.deliver(worker, 1) != Delivered::Empty {
                     busy = true;
                 }
             }
@@ -207,13 +208,15 @@ impl World {
             .expect("the log takes frames of this size");
     }
 
-    fn deliver(&mut self, worker: usize) -> Delivered {
+    fn deliver(&mut self, worker: usize, most: usize) -> Delivered {
         let mut delivered = Delivered::Empty;
         self.act(worker, |registry, ms, changes, write| {
-            delivered = registry.deliver_next(ms, changes, write);
+            delivered = registry.deliver(most, ms, changes, write);
         });
-        if let Delivered::Lapped { .. } = delivered {
-            self.counts.laps += 1;
+        match delivered {
+            Delivered::Lapped { .. } => self.counts.laps += 1,
+            Delivered::Frames { count: 2.., .. } => self.counts.batches += 1,
+            Delivered::Frames { .. } | Delivered::Empty => {}
         }
         delivered
     }
