@@ -51,18 +51,9 @@ pub(crate) fn run(repository: &Repository, args: &[String]) -> Result<()> {
             .with_context(|| format!("the build made no binary {name}"))
     };
     let (server, smokes) = (find("host_check")?, find("smokes")?);
-    let mut words = args.to_vec();
-    if runs(args) {
-        let results = repository.results()?;
-        if !args.iter().any(|word| word.starts_with("--json")) {
-            let file = results.join("smoke-results.jsonl");
-            words.push(format!("--json={}", file.display()));
-        }
-        if let Some(file) = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|file| !file.is_empty())
-        {
-            words.push(format!("--summary={}", Path::new(&file).display()));
-        }
-    }
+    let summary = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|file| !file.is_empty());
+    let summary = summary.map(PathBuf::from);
+    let words = words(args, &repository.results()?, summary.as_deref());
     // The same process, so that a signal to it and its exit code are the smokes' own.
     let error = Command::new(smokes)
         .arg("--server-bin")
@@ -70,6 +61,19 @@ pub(crate) fn run(repository: &Repository, args: &[String]) -> Result<()> {
         .args(words)
         .exec();
     Err(error).with_context(|| format!("cannot become {}", smokes.display()))
+}
+
+/// The smokes' words: every argument, and of a whole run where its results and its summary go.
+fn words(args: &[String], results: &Path, summary: Option<&Path>) -> Vec<String> {
+    let mut words = args.to_vec();
+    if runs(args) {
+        if !args.iter().any(|word| word.starts_with("--json")) {
+            let file = results.join("smoke-results.jsonl");
+            words.push(format!("--json={}", file.display()));
+        }
+        words.extend(summary.map(|file| format!("--summary={}", file.display())));
+    }
+    words
 }
 
 /// Whether these arguments ask for all phases, so that the results may stand for a whole run.
@@ -108,7 +112,9 @@ pub(crate) fn executables(messages: &str) -> Vec<(String, PathBuf)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{executables, runs};
+    use std::path::Path;
+
+    use super::{executables, runs, words};
 
     #[m0_spec::row(H26)]
     #[test]
@@ -124,8 +130,8 @@ mod tests {
     #[m0_spec::row(H26)]
     #[test]
     fn only_a_whole_run_leaves_results_behind() {
-        let words = |text: &str| -> Vec<String> { text.split(' ').map(str::to_owned).collect() };
-        assert!(runs(&[]) && runs(&words("--repeat 2 --tap")));
+        let args = |text: &str| -> Vec<String> { text.split(' ').map(str::to_owned).collect() };
+        assert!(runs(&[]) && runs(&args("--repeat 2 --tap")));
         for part in [
             "--list",
             "--phase drain",
@@ -133,7 +139,23 @@ mod tests {
             "--help",
             "--planted",
         ] {
-            assert!(!runs(&words(part)), "{part}");
+            assert!(!runs(&args(part)), "{part}");
         }
+    }
+
+    #[m0_spec::row(H26)]
+    #[test]
+    fn every_argument_is_passed_on_and_a_whole_run_leaves_its_results() {
+        let args = |text: &str| -> Vec<String> { text.split(' ').map(str::to_owned).collect() };
+        let told = |text: &str, summary| words(&args(text), Path::new("t/m0"), summary).join(" ");
+        assert_eq!(told("--phase drain --keep", None), "--phase drain --keep");
+        assert_eq!(
+            told("--repeat 2 --tap", None),
+            "--repeat 2 --tap --json=t/m0/smoke-results.jsonl"
+        );
+        assert_eq!(
+            told("--json x.jsonl --jobs 1", Some(Path::new("s.md"))),
+            "--json x.jsonl --jobs 1 --summary=s.md"
+        );
     }
 }
