@@ -37,13 +37,17 @@ pub(crate) struct Engine<S: Handle> {
     inner: Pin<Box<http1::Connection<Io, Adapter<S>>>>,
 }
 
+/// What the engine takes as an answer. It is the engine's own form, because a future around a future moves and
+/// holds everything twice.
+pub(crate) type Answer<B> = Result<http::Response<AnswerBody<B>>, Infallible>;
+
 /// What answers a request. Implemented by the driver's side of the host.
 pub(crate) trait Handle: Clone + 'static {
     type Body: http_body::Body<Data = bytes::Bytes, Error: std::fmt::Display> + 'static;
     fn handle(
         &self,
         request: http::Request<RequestBody>,
-    ) -> impl Future<Output = http::Response<AnswerBody<Self::Body>>> + 'static;
+    ) -> impl Future<Output = Answer<Self::Body>> + 'static;
 }
 
 impl<S: Handle> Engine<S> {
@@ -129,7 +133,6 @@ impl<S: Handle> Service<hyper::Request<EngineBody>> for Adapter<S> {
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>>>>;
 
     fn call(&self, request: hyper::Request<EngineBody>) -> Self::Future {
-        let answer = self.handler.handle(request.map(RequestBody::new));
-        Box::pin(async move { Ok(answer.await) })
+        Box::pin(self.handler.handle(request.map(RequestBody::new)))
     }
 }

@@ -21,7 +21,7 @@ use crate::access::Entry;
 use crate::answer::AnswerBody;
 use crate::body::RequestBody;
 use crate::conn::Conn;
-use crate::engine::Handle;
+use crate::engine::{Answer, Handle};
 use crate::held::Held;
 use crate::worker::Worker;
 
@@ -64,10 +64,7 @@ where
 {
     type Body = B;
 
-    fn handle(
-        &self,
-        request: Request<RequestBody>,
-    ) -> impl Future<Output = Response<AnswerBody<B>>> + 'static {
+    fn handle(&self, request: Request<RequestBody>) -> impl Future<Output = Answer<B>> + 'static {
         let Handler {
             service,
             conn,
@@ -108,7 +105,7 @@ where
                     .insert(CONNECTION, HeaderValue::from_static("close"));
             }
             conn.response_begins();
-            answer
+            Ok(answer)
         }
     }
 }
