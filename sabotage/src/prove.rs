@@ -17,6 +17,7 @@ use crate::run::outcome::Outcome;
 use crate::schema::Declared;
 use crate::schema::gate::{Gate, Gates};
 use crate::schema::read;
+use crate::session::baseline::whole;
 use crate::slot::{Slot, home};
 use crate::source::edit::spliced;
 use crate::tree::git;
@@ -195,18 +196,7 @@ type Clean = BTreeMap<String, BTreeSet<String>>;
 fn clean(place: &Place<'_>, gates: &[(&str, &Gate)]) -> Result<Result<Clean, String>> {
     let mut clean = Clean::new();
     for (name, gate) in gates {
-        let ready = match build(place, name, gate)? {
-            Ok(ready) => ready,
-            Err(NotBuilt::Refused(errors, said)) => {
-                let why = errors
-                    .first()
-                    .map_or(said, |error| error.finding.to_string());
-                return Ok(Err(format!("{name}: {why}")));
-            }
-            Err(NotBuilt::Infra(why)) => return Ok(Err(format!("{name}: {why}"))),
-        };
-        let run = ready.run(place, None, &BTreeMap::new(), None)?;
-        match crate::session::baseline::green(&ready, &[run], None) {
+        match whole(place, name, gate)? {
             Ok(passed) => {
                 clean.insert((*name).to_owned(), passed);
             }

@@ -16,6 +16,7 @@ pub mod pace;
 pub mod select;
 mod sentinel;
 mod together;
+mod weaving;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -93,7 +93,8 @@ fn every_planted_defect_is_found_and_the_good_server_passes() {
             .get(*name)
             .and_then(Option::as_deref)
             .unwrap_or("it passed");
-        assert!(failure.contains(wanted), "{name}: {failure}\n{text}");
+        // Not all that was printed: other planted defects speak of held ports, and that is not why this one fails.
+        assert!(failure.contains(wanted), "{name}: {failure}");
     }
     assert_eq!(
         failures.len(),

@@ -601,6 +601,9 @@ pub const E96: Row = Row { id: "E96", title: "A request whose head has arrived i
 /// A limit on the size of files never kills the host; a call that meets it fails, with 71 and a line where the host cannot do without.
 pub const E97: Row = Row { id: "E97", title: "A limit on the size of files never kills the host; a call that meets it fails, with 71 and a line where the host cannot do without." };
 
+/// A burst that comes while one of two workers is blocked is taken whole by the other, without a wait for the blocked one.
+pub const E98: Row = Row { id: "E98", title: "A burst that comes while one of two workers is blocked is taken whole by the other, without a wait for the blocked one." };
+
 /// A frame appended is read whole, with the id it was stamped with.
 pub const F1: Row = Row { id: "F1", title: "A frame appended is read whole, with the id it was stamped with." };
 
@@ -1420,6 +1423,7 @@ pub const ALL: &[Row] = &[
     E95,
     E96,
     E97,
+    E98,
     F1,
     F2,
     F3,

@@ -3,7 +3,6 @@
 //! Owns the two broken trees: every source file empty, and every source file but the tests. Manifests stay, so
 //! that it is the gate that is asked and not the build tool. Works in a copy of its own.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::Result;
@@ -11,10 +10,10 @@ use anyhow::Result;
 use super::complain;
 use crate::glob;
 use crate::prove::change::is_test;
-use crate::run::gate::{NotBuilt, Place, build};
+use crate::run::gate::Place;
 use crate::schema::gate::Gate;
 use crate::schema::{check, read};
-use crate::session::baseline::green;
+use crate::session::baseline::whole;
 use crate::slot::{Slot, home};
 use crate::tree::{Entry, Kind, Tree};
 use crate::verdict::Exit;
@@ -86,18 +85,7 @@ pub(super) fn prove_gates(root: &Path) -> Result<Exit> {
 
 /// Builds and runs the whole gate.
 fn ask(place: &Place<'_>, name: &str, gate: &Gate) -> Result<Said> {
-    let ready = match build(place, name, gate)? {
-        Ok(ready) => ready,
-        Err(NotBuilt::Refused(errors, said)) => {
-            let first = errors
-                .first()
-                .map_or(said, |error| error.finding.to_string());
-            return Ok(Some(format!("it does not build: {}", line(&first))));
-        }
-        Err(NotBuilt::Infra(why)) => return Ok(Some(line(&why).to_owned())),
-    };
-    let run = ready.run(place, None, &BTreeMap::new(), None)?;
-    Ok(match green(&ready, &[run], None) {
+    Ok(match whole(place, name, gate)? {
         Ok(passed) if passed.is_empty() => Some("empty: no check ran".into()),
         Ok(_) => None,
         Err((word, why)) => Some(format!("{word}: {}", line(&why))),

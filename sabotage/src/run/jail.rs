@@ -5,7 +5,7 @@
 //! Invariant: when the tool, `outer` or `init` dies by any means, nothing of the run is left (in
 //! namespaces); the end of the command is told in a file, so that no exit code can be mistaken for it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::fd::AsRawFd as _;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
@@ -25,6 +25,8 @@ use nix::sys::time::TimeValLike as _;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, wait, waitpid};
 use nix::unistd::{Pid, getppid};
 use serde::{Deserialize, Serialize};
+
+use crate::source::weave::{CHOSEN, WITNESS};
 
 /// The environment variable that marks every process of a run.
 pub const MARK: &str = "SABOTAGE_MARK";
@@ -50,6 +52,8 @@ pub struct Asked {
     pub mark: String,
     /// Program and arguments.
     pub command: Vec<String>,
+    /// What chooses a rule, for the command alone.
+    pub chosen: BTreeMap<String, String>,
 }
 
 /// How the command ended.
@@ -151,6 +155,9 @@ fn run(asked: &Asked, warning: Option<String>, left: impl Fn(&str) -> BTreeSet<i
         .expect("the tool names a program");
     let mut command = Command::new(program);
     command.args(args).env(MARK, &asked.mark);
+    // What chose a rule of this very program, where it is under test itself, chooses none of the command's.
+    command.env_remove(CHOSEN).env_remove(WITNESS);
+    command.envs(&asked.chosen);
     if !asked.pid {
         command.process_group(0);
     }

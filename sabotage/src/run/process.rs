@@ -18,6 +18,7 @@ use nix::unistd::Pid;
 use super::interrupt;
 use super::jail::{self, Asked, MARK, OUTER};
 use crate::schema::gate::Isolate;
+use crate::source::weave::{CHOSEN, WITNESS};
 use crate::tree::hash_of;
 
 /// A command to run.
@@ -110,6 +111,12 @@ pub fn run(job: &Job) -> Result<Ended> {
         RUNS.fetch_add(1, Ordering::Relaxed)
     );
     let end = job.out.join("end.json");
+    let (chosen, env) = job
+        .env
+        .iter()
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .partition(|(name, _)| name == CHOSEN || name == WITNESS);
+    let env: BTreeMap<String, String> = env;
     let asked = Asked {
         parent: std::process::id() as i32,
         end: end.clone(),
@@ -117,6 +124,7 @@ pub fn run(job: &Job) -> Result<Ended> {
         net: job.isolate.net,
         mark: mark.clone(),
         command: job.command.clone(),
+        chosen,
     };
     let me = std::env::current_exe().context("cannot find this program")?;
     let mut command = Command::new(me);
@@ -129,7 +137,7 @@ pub fn run(job: &Job) -> Result<Ended> {
         .stderr(File::create(job.out.join("stderr"))?)
         .process_group(0);
     ours(&mut command);
-    command.envs(&job.env).env(MARK, &mark).env("TMPDIR", &tmp);
+    command.envs(env).env(MARK, &mark).env("TMPDIR", &tmp);
     let start = Instant::now();
     let mut child = command.spawn().context("cannot start the jail")?;
     let group = Pid::from_raw(child.id() as i32);

@@ -12,6 +12,7 @@ use crate::finding::nearest;
 use crate::results::{Status, resolve};
 use crate::run::gate::{NotBuilt, Place, Ready, build};
 use crate::run::outcome::{Class, Outcome, Ran};
+use crate::schema::gate::Gate;
 use crate::schema::rule::{Check, Rule};
 
 /// Why a gate can prove nothing.
@@ -126,19 +127,9 @@ pub(super) fn measure<'a>(
             word,
             why,
         };
-        let ready = match build(place, name, gate)? {
+        let ready = match built(place, name, gate)? {
             Ok(ready) => ready,
-            Err(NotBuilt::Refused(errors, said)) => {
-                let first = errors
-                    .first()
-                    .map_or(said, |error| error.finding.to_string());
-                baseline.bad.push(bad(
-                    "red",
-                    format!("the clean tree does not build: {first}"),
-                ));
-                continue;
-            }
-            Err(NotBuilt::Infra(why)) => {
+            Err(why) => {
                 baseline.bad.push(bad("red", why));
                 continue;
             }
@@ -240,8 +231,38 @@ fn one<'a>(
     }
 }
 
+/// A gate built as the copy is now, or why it cannot be run.
+pub(crate) fn built<'a>(
+    place: &Place<'_>,
+    name: &'a str,
+    gate: &'a Gate,
+) -> Result<Result<Ready<'a>, String>> {
+    Ok(build(place, name, gate)?.map_err(|error| match error {
+        NotBuilt::Refused(errors, said) => {
+            let first = errors.first();
+            let first = first.map_or(said, |error| error.finding.to_string());
+            format!("it does not build: {first}")
+        }
+        NotBuilt::Infra(why) => why,
+    }))
+}
+
+/// All of a gate, built and run once as the copy is now: the checks that pass, or why it is not green.
+pub(crate) fn whole(
+    place: &Place<'_>,
+    name: &str,
+    gate: &Gate,
+) -> Result<Result<BTreeSet<String>, (&'static str, String)>> {
+    let ready = match built(place, name, gate)? {
+        Ok(ready) => ready,
+        Err(why) => return Ok(Err(("red", why))),
+    };
+    let run = ready.run(place, None, &BTreeMap::new(), None)?;
+    Ok(green(&ready, &[run], None))
+}
+
 /// The checks that passed in every run, or why the gate is not green.
-pub(crate) fn green(
+fn green(
     ready: &Ready<'_>,
     runs: &[Ran],
     wanted: Option<&[String]>,

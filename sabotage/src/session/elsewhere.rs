@@ -9,7 +9,7 @@ use anyhow::Result;
 use super::baseline::{self, Clean};
 use super::own::apply;
 use super::{Applied, Session};
-use crate::run::gate::{Place, build};
+use crate::run::gate::Place;
 use crate::run::outcome::Outcome;
 use crate::verdict::{Record, Verdict};
 
@@ -76,11 +76,7 @@ fn whole(
             continue;
         };
         session.log.say(&format!("clean tree: all of gate {name}"));
-        let Ok(ready) = build(place, name, gate)? else {
-            continue;
-        };
-        let run = ready.run(place, None, &BTreeMap::new(), None)?;
-        match baseline::green(&ready, &[run], None) {
+        match baseline::whole(place, name, gate)? {
             Ok(passed) => {
                 whole.insert(name.clone(), passed);
             }

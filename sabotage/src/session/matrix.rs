@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::Result;
 
 use super::{Applied, Session, baseline, lint};
-use crate::run::gate::{Place, build, build_with};
+use crate::run::gate::{Place, build_with};
 use crate::run::outcome::Outcome;
 use crate::schema::rule::Rule;
 use crate::slot::Slot;
@@ -59,14 +59,7 @@ fn clean(session: &Session, place: &Place<'_>) -> Result<BTreeMap<String, BTreeS
     let mut passed = BTreeMap::new();
     for (name, gate) in &session.declared.gates.gates {
         session.log.say(&format!("clean tree: all of gate {name}"));
-        let green = match build(place, name, gate)? {
-            Ok(ready) => {
-                let run = ready.run(place, None, &BTreeMap::new(), None)?;
-                baseline::green(&ready, &[run], None)
-            }
-            Err(_) => Err(("red", "it does not build".into())),
-        };
-        match green {
+        match baseline::whole(place, name, gate)? {
             Ok(checks) => {
                 passed.insert(name.clone(), checks);
             }

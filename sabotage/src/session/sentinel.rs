@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::Result;
 
 use super::Session;
-use super::baseline::Clean;
+use super::baseline::{Clean, built};
 use super::cache::Cache;
-use crate::run::gate::{Place, Ready, build};
+use crate::run::gate::{Place, Ready};
 use crate::run::outcome::Outcome;
 use crate::schema::rule::Rule;
 use crate::verdict::{Record, Verdict};
@@ -76,10 +76,7 @@ impl<'s, 'c> Watch<'s, 'c> {
                 let Some((name, gate)) = session.declared.gates.gates.get_key_value(name) else {
                     return Ok(Err("is gone".into()));
                 };
-                match build(place, name, gate)? {
-                    Err(_) => Ok(Err("does not build".into())),
-                    Ok(ready) => Ok(Ok(ready)),
-                }
+                built(place, name, gate)
             },
             place,
         )

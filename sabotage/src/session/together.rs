@@ -6,7 +6,7 @@
 //! failed and the patch never ran.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
@@ -17,18 +17,17 @@ use super::baseline::Clean;
 use super::judge::Armed;
 use super::own::{declared_gap, expectation};
 use super::sentinel::Watch;
+use super::weaving::built;
 use super::{Applied, Judged, Session};
-use crate::run::gate::{NotBuilt, Place, Ready, build};
+use crate::run::gate::{Place, Ready};
 use crate::run::outcome::Outcome;
 use crate::schema::rule::Rule;
 use crate::source::edit::is_rust;
-use crate::source::weave::{Bodies, CHOSEN, Part, WITNESS, weave};
+use crate::source::weave::{Bodies, CHOSEN, WITNESS};
 use crate::verdict::{Record, Verdict};
 
 /// The most gates at once that are chosen without being asked for.
 const MOST: usize = 64;
-/// How often rules that do not compile are taken out before all of them are built alone.
-const ATTEMPTS: usize = 4;
 
 /// What one build for all left to do.
 #[derive(Default)]
@@ -200,7 +199,8 @@ impl<'s> All<'_, '_, 's> {
                 }
             }
         }
-        Ok(())
+        // Here, where it needs no build: what is judged alone after this is looked at on its own.
+        watch.look_at(place, &gates, &mut told.records)
     }
 
     /// Judges some of the rules by so many jobs; what was judged before an error is returned beside it.
@@ -285,93 +285,6 @@ impl<'s> All<'_, '_, 's> {
 fn gates_of(rule: &Rule) -> impl Iterator<Item = &str> {
     let checks = rule.expect.checks.iter().chain(&rule.must_pass);
     checks.map(|check| check.gate.value.as_str())
-}
-
-/// The woven copy, built; rules that do not compile are left out. None when that does not help.
-fn built<'a>(
-    session: &'a Session,
-    place: &Place<'_>,
-    bodies: &BTreeMap<PathBuf, Option<Bodies>>,
-    woven: &[Applied<'_>],
-    names: &BTreeSet<&str>,
-    out: &mut BTreeSet<u32>,
-) -> Result<Option<BTreeMap<&'a str, Ready<'a>>>> {
-    for _ in 0..ATTEMPTS {
-        let mut parts: BTreeMap<&Path, (&str, Vec<Part>)> = BTreeMap::new();
-        for (index, applied) in woven.iter().enumerate() {
-            let number = index as u32 + 1;
-            for (path, changed) in &applied.files {
-                let (_, parts) = parts.entry(path).or_insert((&changed.before, Vec::new()));
-                if !out.contains(&number) {
-                    parts.push(Part {
-                        number,
-                        splices: changed.splices.clone(),
-                    });
-                }
-            }
-        }
-        let mut texts = BTreeMap::new();
-        for (path, (before, parts)) in parts {
-            if let Some(Some(bodies)) = bodies.get(path) {
-                texts.insert(path, weave(before, bodies, &parts));
-            }
-        }
-        place.slot.write(
-            "one build for all",
-            texts
-                .iter()
-                .map(|(path, woven)| (*path, woven.text.as_str())),
-        )?;
-        let mut gates = BTreeMap::new();
-        let mut refused = None;
-        for name in names {
-            let Some((name, gate)) = session.declared.gates.gates.get_key_value(*name) else {
-                continue;
-            };
-            match build(place, name, gate)? {
-                Ok(ready) => {
-                    gates.insert(name.as_str(), ready);
-                }
-                Err(why) => {
-                    refused = Some(why);
-                    break;
-                }
-            }
-        }
-        let errors = match refused {
-            None => return Ok(Some(gates)),
-            Some(NotBuilt::Infra(why)) => {
-                session.log.note(&format!(
-                    "no build for all rules: {why}; each rule is built alone"
-                ));
-                return Ok(None);
-            }
-            Some(NotBuilt::Refused(errors, _)) => errors,
-        };
-        let before = out.len();
-        for error in &errors {
-            let (Some(woven), Some((start, end))) =
-                (texts.get(error.finding.at.file.as_path()), error.bytes)
-            else {
-                continue;
-            };
-            let hit = woven
-                .arms
-                .iter()
-                .filter(|(arm, _)| start < arm.end && end > arm.start);
-            out.extend(hit.map(|(_, number)| *number));
-        }
-        if out.len() == before {
-            let first = errors
-                .first()
-                .map_or_else(String::new, |error| error.finding.to_string());
-            session.log.note(&format!(
-                "no build for all rules ({first}); each rule is built alone"
-            ));
-            return Ok(None);
-        }
-    }
-    Ok(None)
 }
 
 /// Gates at once: as asked, or what leaves the processors room by the clean runs' own waiting.

@@ -37,6 +37,8 @@ pub struct Woven {
     pub text: String,
     /// The bytes of each patched body, and its rule.
     pub arms: Vec<(Range<usize>, u32)>,
+    /// The bytes of each body that holds a choice, and the rules of that choice.
+    pub choices: Vec<(Range<usize>, Vec<u32>)>,
 }
 
 /// The bodies of a file in which a choice can stand: outermost functions, from brace to brace.
@@ -153,19 +155,21 @@ pub fn weave(text: &str, bodies: &Bodies, parts: &[Part]) -> Woven {
     let mut woven = Woven {
         text: String::new(),
         arms: Vec::new(),
+        choices: Vec::new(),
     };
     let mut at = 0;
     for ((start, end), rules) in choices {
         woven.text.push_str(&text[at..start]);
         let body = &text[start..end];
+        let began = woven.text.len();
         let unchosen: Vec<String> = rules
             .iter()
-            .map(|(number, _)| format!("chosen != {number}"))
+            .map(|(number, _)| format!("{NAME} != {number}"))
             .collect();
         let guard = unchosen.join(" && ");
         let _ = write!(
             woven.text,
-            "{{match {CHOICE} {{ chosen if {guard} => {body}"
+            "{{match {CHOICE} {{ {NAME} if {guard} => {body}"
         );
         for (index, (number, splices)) in rules.iter().enumerate() {
             let moved: Vec<Splice> = splices
@@ -188,11 +192,16 @@ pub fn weave(text: &str, bodies: &Bodies, parts: &[Part]) -> Woven {
             woven.text.push_str(" }");
         }
         woven.text.push_str("}}");
+        let numbers = rules.iter().map(|(number, _)| *number).collect();
+        woven.choices.push((began..woven.text.len(), numbers));
         at = end;
     }
     woven.text.push_str(&text[at..]);
     woven
 }
+
+/// What the number is bound to: no name of the body's own, which would be hidden.
+const NAME: &str = "__sabotage_chosen";
 
 /// The number of the chosen rule, 0 for none. `extern crate` serves crates without a prelude of std.
 const CHOICE: &str = "{ extern crate std as __sabotage_std; \

@@ -91,6 +91,9 @@ fn caught_missed_and_each_kind_of_broken_in_both_ways() {
         let place = "src/lib.rs:19:16: mismatched types (inside the patch)";
         assert!(answer.out.contains(place), "{}", answer.out);
         assert!(answer.out.contains("did you mean `add`?"), "{}", answer.out);
+        // Said before anything is built.
+        let token = "the edits change no token of `src/lib.rs`";
+        assert!(answer.out.contains(token), "{}", answer.out);
         assert!(answer.out.contains(built), "{}", answer.out);
     }
     let answer = fixture.run(&["run", "--no-cache", "twice-wrong", "adds-wrong"]);
@@ -116,6 +119,36 @@ fn caught_missed_and_each_kind_of_broken_in_both_ways() {
         "{}",
         answer.out
     );
+}
+
+#[m0_spec::row(B18)]
+#[test]
+fn what_chose_a_rule_of_the_tool_itself_chooses_none_of_its_gates() {
+    let both = [
+        rule("adds-wrong", "fn add", "self.0 + other", "0", "adds"),
+        rule(
+            "twice-wrong",
+            "fn twice",
+            "self.0 + self.0",
+            "self.0",
+            "doubles",
+        ),
+    ];
+    let fixture = fixture(&both.concat());
+    // And a name in a body, whichever, is the body's own.
+    let named = LIB.replace("other", "chosen");
+    fixture.write("src/lib.rs", &named);
+    let rules = both.concat().replace("other", "chosen");
+    fixture.write("sabotage/rules/r.yaml", &rules);
+    let output = fixture
+        .command(&["run"])
+        .env("SABOTAGE_RULE", "1")
+        .env("SABOTAGE_WITNESS", fixture.cache().with_file_name("seen"))
+        .output()
+        .expect("the tool runs");
+    let out = String::from_utf8_lossy(&output.stdout);
+    assert!(out.contains("2 rules: 2 caught, 0 missed"), "{output:?}");
+    assert!(out.contains("one build for 2 rules"), "{output:?}");
 }
 
 #[m0_spec::row(B7)]

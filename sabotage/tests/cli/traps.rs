@@ -121,7 +121,7 @@ pub(crate) fn alive(word: &str) -> usize {
 #[test]
 fn gates_that_bind_one_port_run_beside_each_other() {
     let bind = "python3 -c \"import socket,time; s=socket.socket(); s.bind(('127.0.0.1', 47813)); s.listen(); \
-        c=socket.create_connection(('127.0.0.1', 47813)); time.sleep(0.3)\" || bad=1\n";
+        c=socket.create_connection(('127.0.0.1', 47813)); time.sleep(0.3)\" 2>why || { bad=1; echo taken by another; }\n";
     let make = || {
         let fixture = Fixture::shell(CAUGHT);
         fixture.write("t.sh", &TAP.replace("bad=0\n", &format!("bad=0\n{bind}")));

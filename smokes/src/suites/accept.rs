@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use m0_spec::{E48, E49, E50, E51, E52, E55, E92};
+use m0_spec::{E48, E49, E50, E51, E52, E55, E92, E98};
+use serde_json::Value;
 
 use crate::audience::one_connection_each;
 use crate::events::EventStream;
@@ -44,6 +45,12 @@ pub const PHASES: &[Phase] = &[
         30,
         &[E92],
         gives_a_connection_away_at_once,
+    ),
+    alone(
+        "accept-a-burst-beside-a-blocked-worker",
+        30,
+        &[E98],
+        a_burst_beside_a_blocked_worker,
     ),
     beside("accept-in-bounded-batches", 30, &[E55], in_bounded_batches),
 ];
@@ -318,6 +325,53 @@ fn gives_a_connection_away_at_once(run: &Run) -> Result<Witness> {
     )?;
     server.stop()?;
     Ok(Witness::of("turns", took.len()))
+}
+
+/// The other worker holds more with each that it takes, and would leave each for longer to the blocked one.
+fn a_burst_beside_a_blocked_worker(run: &Run) -> Result<Witness> {
+    const BURST: usize = 32;
+    let server = launch(run, 2).start()?;
+    let mut each = one_connection_each(&server)?;
+    let mut idle = each.remove(&1).context("a connection on worker 1")?;
+    let mut blocker = each.remove(&0).context("a connection on worker 0")?;
+    blocker.send(request("GET", "/block?ms=2000", &[], b""))?;
+    ensure!(
+        blocker.is_open_and_silent(Duration::from_millis(100))?,
+        "/block answered at once"
+    );
+    let mut held = Vec::new();
+    until("worker 0 to be called busy", PATIENCE, || {
+        let mut told = || -> Result<bool> {
+            held.push(Peer::connect(server.addr())?);
+            let stats = idle.get("/stats")?.expect(200)?;
+            let stats: Value = serde_json::from_slice(&stats.body)?;
+            stats["shares"][0]["busy"]
+                .as_bool()
+                .context("no busy in /stats")
+        };
+        let busy = told().map_err(|error| format!("{error:#}"))?;
+        holds(busy, || format!("{} came, and it is not", held.len()))
+    })?;
+    let asked = Instant::now();
+    let (shares, peers) = burst(&server, BURST)?;
+    let took = asked.elapsed();
+    ensure!(
+        shares.get(&1) == Some(&BURST),
+        "a burst beside the blocked worker 0 went to {shares:?}"
+    );
+    ensure!(
+        blocker.is_open_and_silent(Duration::from_millis(1))?,
+        "the worker was free again before the burst was over"
+    );
+    run.within(
+        "burst of 32 beside a blocked worker",
+        took,
+        Duration::from_millis(250),
+    )?;
+    blocker.answer()?.expect(200)?;
+    drop((held, peers));
+    server.stop()?;
+    Ok(Witness::of("connections of the burst", BURST))
 }
 
 fn in_bounded_batches(run: &Run) -> Result<Witness> {
