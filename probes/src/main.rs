@@ -35,7 +35,7 @@ struct Cli {
     /// A goal that is missed is a failure; ask for it on a quiet machine only.
     #[arg(long, global = true)]
     strict: bool,
-    /// Where host_check, examples/router, peer_axum, peer_actix and trace are; by default beside this program.
+    /// Where host_check, examples/router, peer_axum, peer_actix, peer_nginx, peer_raw and trace are; by default beside this program.
     #[arg(long, global = true, value_name = "DIR")]
     bin_dir: Option<PathBuf>,
 }
@@ -60,10 +60,12 @@ enum Command {
     Drain,
     /// Bytes for each held stream, beside axum and actix-web.
     Memory,
-    /// Processor time of a keep-alive request, beside axum and actix-web.
+    /// Processor time of a keep-alive request, beside axum, actix-web, nginx and a bare epoll loop.
     Rps,
-    /// Processor time of a delivered event, beside axum and actix-web.
+    /// Processor time of a delivered event, beside axum, actix-web and a bare epoll loop.
     Fanout,
+    /// Ten thousand held streams on one worker and over two: memory, time to the last delivery, processor time.
+    Crowd,
     /// `trace` on a grown repository of 1,000 rows and on one of ten times the size: time and memory.
     #[command(name = "trace_scale", alias = "trace-scale")]
     TraceScale,
@@ -85,6 +87,7 @@ impl Command {
             Self::Memory => "memory",
             Self::Rps => "rps",
             Self::Fanout => "fanout",
+            Self::Crowd => "crowd",
             Self::TraceScale => "trace_scale",
             Self::ReportSearch => "report_search",
             Self::All | Self::List => return QUESTIONS.iter().collect(),

@@ -4,6 +4,7 @@
 //! Invariant: names are unique, and a goal stands in the file that measures it.
 
 mod accept_spread;
+mod crowd;
 mod drain;
 mod fanout;
 mod memory;
@@ -34,13 +35,14 @@ pub struct Question {
 }
 
 /// Every probe.
-pub static QUESTIONS: [Question; 8] = [
+pub static QUESTIONS: [Question; 9] = [
     respawn::QUESTION,
     accept_spread::QUESTION,
     drain::QUESTION,
     memory::QUESTION,
     rps::QUESTION,
     fanout::QUESTION,
+    crowd::QUESTION,
     trace_scale::QUESTION,
     report_search::QUESTION,
 ];
@@ -65,6 +67,7 @@ mod tests {
             ("accept_spread", "E51"),
             ("drain", "E87"),
             ("memory", "S18"),
+            ("crowd", "S18"),
             ("trace_scale", "T18"),
             ("report_search", "T26"),
         ];

@@ -50,6 +50,22 @@ impl Samples {
         self.0[self.0.len() - 1]
     }
 
+    /// The smallest value that at least this share of all values does not exceed (nearest rank).
+    ///
+    /// ```
+    /// let values = probes::samples::Samples::of((1..=200).map(f64::from).collect())?;
+    /// assert_eq!((values.quantile(0.5), values.quantile(0.99)), (100.0, 198.0));
+    /// # anyhow::Ok(())
+    /// ```
+    ///
+    /// # Panics
+    /// If `share` is not between 0 and 1.
+    pub fn quantile(&self, share: f64) -> f64 {
+        assert!((0.0..=1.0).contains(&share), "a share of {share}");
+        let rank = (share * self.0.len() as f64).ceil() as usize;
+        self.0[rank.saturating_sub(1)]
+    }
+
     /// How many there are.
     pub fn count(&self) -> usize {
         self.0.len()

@@ -99,6 +99,10 @@ pub enum Peer {
     Axum,
     /// actix-web with one worker.
     Actix,
+    /// nginx with one worker, where it is installed.
+    Nginx,
+    /// A bare epoll loop with answers that stand ready: the floor.
+    Raw,
 }
 
 impl Peer {
@@ -106,6 +110,8 @@ impl Peer {
         match self {
             Self::Axum => "peer_axum",
             Self::Actix => "peer_actix",
+            Self::Nginx => "peer_nginx",
+            Self::Raw => "peer_raw",
         }
     }
 }

@@ -14,13 +14,14 @@ fn probes(bin_dir: &Path, args: &[&str]) -> Output {
     command.output().expect("the command starts")
 }
 
-const NAMES: [&str; 8] = [
+const NAMES: [&str; 9] = [
     "respawn",
     "accept_spread",
     "drain",
     "memory",
     "rps",
     "fanout",
+    "crowd",
     "trace_scale",
     "report_search",
 ];
@@ -62,7 +63,14 @@ fn a_server_that_answers_nothing_is_no_figure() {
     let path = dir.path().join("host_check");
     std::fs::write(&path, script).expect("written");
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("ours");
-    for name in ["respawn", "drain", "accept_spread", "memory", "fanout"] {
+    for name in [
+        "respawn",
+        "drain",
+        "accept_spread",
+        "memory",
+        "fanout",
+        "crowd",
+    ] {
         let output = probes(dir.path(), &[name, "--rounds", "1"]);
         let errors = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{name}: {errors}");

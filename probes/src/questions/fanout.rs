@@ -1,4 +1,4 @@
-//! What does one delivered event cost in processor time, beside axum's broadcast and actix-web?
+//! What does one delivered event cost in processor time, beside axum's broadcast, actix-web and a bare epoll loop?
 //!
 //! Owns two paces: a fixed rate, made by the server's own producer, and full rate, in which the next events are published
 //! as soon as every stream has had the last ones, so that no server can drop what it was asked for.
@@ -45,10 +45,11 @@ const CASES: [(usize, Pace); 5] = [
 /// Time for which a fixed rate is listened to.
 const LISTEN: Duration = Duration::from_secs(2);
 const BOUND: Duration = Duration::from_mins(1);
-const WHO: [(&str, Option<Peer>); 3] = [
+const WHO: [(&str, Option<Peer>); 4] = [
     ("m0", None),
     ("axum", Some(Peer::Axum)),
     ("actix-web", Some(Peer::Actix)),
+    ("raw epoll", Some(Peer::Raw)),
 ];
 
 /// What one round of one server showed.
@@ -82,7 +83,7 @@ fn run(session: &Session, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-fn tell(report: &mut Report, what: &str, rounds: &[Vec<Round>; 3]) -> Result<()> {
+fn tell(report: &mut Report, what: &str, rounds: &[Vec<Round>; 4]) -> Result<()> {
     for ((who, _), own) in WHO.into_iter().zip(rounds) {
         let name = format!("{what}, {who}");
         let samples = |of: fn(&Round) -> f64| Samples::of(own.iter().map(of).collect());
@@ -111,15 +112,25 @@ fn tell(report: &mut Report, what: &str, rounds: &[Vec<Round>; 3]) -> Result<()>
             "events",
             samples(|r| r.most as f64)?,
         );
-        if who != "axum" {
+        for against in [1, 3] {
+            let (other, _) = WHO[against];
+            if who == other {
+                continue;
+            }
             // Pairs of one round, so that what slows the machine slows both.
-            let pairs = own
-                .iter()
-                .zip(&rounds[1])
-                .map(|(own, axum)| own.us / axum.us)
-                .collect();
-            report.figure(format!("{name}: over axum"), "ratio", Samples::of(pairs)?);
+            let pairs = own.iter().zip(&rounds[against]);
+            let pairs = pairs.map(|(own, other)| own.us / other.us).collect();
+            let name = format!("{name}: over {other}");
+            report.figure(name, "ratio", Samples::of(pairs)?);
         }
+        let even = own
+            .iter()
+            .map(|round| round.least as f64 / round.most as f64);
+        report.figure(
+            format!("{name}: fewest over most"),
+            "ratio",
+            Samples::of(even.collect())?,
+        );
     }
     Ok(())
 }

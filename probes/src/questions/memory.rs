@@ -81,6 +81,8 @@ fn name((who, streams, beats): Case) -> String {
         None => "m0",
         Some(Peer::Axum) => "axum",
         Some(Peer::Actix) => "actix-web",
+        Some(Peer::Nginx) => "nginx",
+        Some(Peer::Raw) => "raw epoll",
     };
     format!(
         "{who}, {streams} streams, {}",

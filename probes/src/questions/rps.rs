@@ -1,4 +1,4 @@
-//! What does a request cost in processor time, beside axum and actix-web?
+//! What does a request cost in processor time, beside axum, actix-web, nginx and a bare epoll loop?
 //!
 //! Owns the pairing: each route is answered by every server with the same body, in turns within a round, and the turns
 //! rotate. Refuses requests by the clock: the load runs on the server's own processors.
@@ -22,6 +22,10 @@ pub(super) const QUESTION: Question = Question {
     run,
 };
 
+/// Those that the others are held against.
+const AXUM: &str = "axum";
+const RAW: &str = "raw epoll";
+
 /// Connections that ask in turn.
 const CALLERS: usize = 32;
 /// Requests on each before the measurement.
@@ -38,29 +42,48 @@ struct Entrant<'server> {
     requests: u64,
 }
 
+impl<'server> Entrant<'server> {
+    fn new(name: &'static str, server: &'server Server) -> Self {
+        Self {
+            name,
+            server,
+            us: Vec::new(),
+            sum: Cpu::default(),
+            requests: 0,
+        }
+    }
+}
+
 fn run(session: &Session, report: &mut Report) -> Result<()> {
     let check = session.host_check(1, |launch| launch.env("M0_HOSTCHECK_PERIOD_MS", NEVER_MS))?;
     let router = session.router()?;
     let axum = session.peer(Peer::Axum, NEVER_MS)?;
     let actix = session.peer(Peer::Actix, NEVER_MS)?;
+    let raw = session.peer(Peer::Raw, NEVER_MS)?;
+    let nginx = session.peer(Peer::Nginx, NEVER_MS);
+    if let Err(error) = &nginx {
+        report.note(format!("nginx was not measured: {error:#}"));
+    }
     let none: &[(&str, &str)] = &[];
     for (path, ours, ours_name) in [
         ("/", &check, "m0 (host_check)"),
         ("/json", &router, "m0 (Router, serve_service)"),
     ] {
         for (fields, what) in [(none, "plain"), (&BROWSER_FIELDS, "13 browser fields")] {
-            let mut entrants = [(ours_name, ours), ("axum", &axum), ("actix-web", &actix)].map(
-                |(name, server)| Entrant {
-                    name,
-                    server,
-                    us: Vec::new(),
-                    sum: Cpu::default(),
-                    requests: 0,
-                },
-            );
+            let servers = [
+                (ours_name, Some(ours)),
+                (AXUM, Some(&axum)),
+                (RAW, Some(&raw)),
+                ("actix-web", Some(&actix)),
+                ("nginx", nginx.as_ref().ok()),
+            ];
+            let mut entrants: Vec<_> = servers
+                .into_iter()
+                .filter_map(|(name, server)| Some(Entrant::new(name, server?)))
+                .collect();
             for round in session.rounds() {
                 for turn in 0..entrants.len() {
-                    let at = (round + turn) % 3;
+                    let at = (round + turn) % entrants.len();
                     session.shows(&format!("{path}, {what}, {}", entrants[at].name));
                     measure(&mut entrants[at], &request(path, fields))?;
                 }
@@ -85,8 +108,7 @@ fn measure(entrant: &mut Entrant<'_>, request: &[u8]) -> Result<()> {
     Ok(())
 }
 
-fn tell(report: &mut Report, what: &str, entrants: &[Entrant<'_>; 3]) -> Result<()> {
-    let axum = &entrants[1].us;
+fn tell(report: &mut Report, what: &str, entrants: &[Entrant<'_>]) -> Result<()> {
     for entrant in entrants {
         let name = format!("{what}, {}", entrant.name);
         let total = Samples::of(entrant.us.clone())?;
@@ -101,15 +123,15 @@ fn tell(report: &mut Report, what: &str, entrants: &[Entrant<'_>; 3]) -> Result<
             total.times(1.0 - user)?,
         );
         report.figure(name.clone(), "us a request", total);
-        // Pairs of one round, so that what slows the machine slows both.
-        let pairs = entrant
-            .us
+        let others = entrants
             .iter()
-            .zip(axum)
-            .map(|(own, axum)| own / axum)
-            .collect();
-        if entrant.name != "axum" {
-            report.figure(format!("{name}: over axum"), "ratio", Samples::of(pairs)?);
+            .filter(|other| [AXUM, RAW].contains(&other.name));
+        for against in others.filter(|other| other.name != entrant.name) {
+            // Pairs of one round, so that what slows the machine slows both.
+            let pairs = entrant.us.iter().zip(&against.us);
+            let pairs = pairs.map(|(own, other)| own / other).collect();
+            let name = format!("{name}: over {}", against.name);
+            report.figure(name, "ratio", Samples::of(pairs)?);
         }
     }
     Ok(())

@@ -1,0 +1,99 @@
+//! What nginx does with the probes' requests: one worker, answers from its configuration.
+//!
+//! Owns the configuration, the port and the line that names it. Refuses streams: nginx holds none without a module.
+//! Ends with 69 (EX_UNAVAILABLE) where nginx is not installed.
+//! Invariant: nothing here is tuned against the peer; the access log is off, as it is on every other server.
+
+use std::io::Write as _;
+use std::net::{TcpListener, TcpStream};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+
+/// sysexits.h: a service is not available.
+const EX_UNAVAILABLE: u8 = 69;
+/// Longest wait for nginx to listen.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+fn main() -> ExitCode {
+    match serve() {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("peer_nginx: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn serve() -> Result<ExitCode> {
+    let place = std::env::temp_dir().join(format!("m0-peer-nginx-{}", std::process::id()));
+    std::fs::create_dir(&place).with_context(|| format!("cannot make {}", place.display()))?;
+    let cleared = Cleared(place.clone());
+    // nginx cannot be asked for any free port; the one that was free a moment ago is nearly always still free,
+    // and where it is not nginx says so and ends.
+    let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
+    let file = place.join("nginx.conf");
+    std::fs::File::create(&file)?.write_all(configuration(&address.to_string()).as_bytes())?;
+    let spawned = Command::new("nginx")
+        .arg("-p")
+        .arg(&place)
+        .arg("-c")
+        .arg(&file)
+        .args(["-e", "stderr"])
+        .stdin(Stdio::null())
+        .spawn();
+    let mut nginx = match spawned {
+        Ok(nginx) => nginx,
+        Err(error) => {
+            eprintln!(
+                "peer_nginx: cannot start nginx: {error}; Debian: apt-get install nginx-light"
+            );
+            return Ok(ExitCode::from(EX_UNAVAILABLE));
+        }
+    };
+    let end = Instant::now() + PATIENCE;
+    while TcpStream::connect(address).is_err() {
+        if let Some(status) = nginx.try_wait()? {
+            bail!("nginx ended before it listened ({status})");
+        }
+        if Instant::now() > end {
+            nginx.kill()?;
+            nginx.wait()?;
+            bail!("nginx does not listen within {PATIENCE:?}");
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    // It has read its file and made its own directories; whatever ends this process later leaves nothing.
+    drop(cleared);
+    eprintln!("{{\"event\":\"listening\",\"address\":\"http://{address}\"}}");
+    let status = nginx.wait()?;
+    bail!("nginx ended ({status})");
+}
+
+/// Removes the directory.
+struct Cleared(std::path::PathBuf);
+
+impl Drop for Cleared {
+    fn drop(&mut self) {
+        // Nothing depends on its being gone.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn configuration(address: &str) -> String {
+    format!(
+        r#"daemon off; master_process off; pid nginx.pid;
+events {{ worker_connections 1024; }}
+http {{
+    access_log off; keepalive_requests 1000000000;
+    client_body_temp_path b; proxy_temp_path p; fastcgi_temp_path f; uwsgi_temp_path u; scgi_temp_path s;
+    server {{
+        listen {address};
+        location = / {{ default_type "text/plain; charset=utf-8"; add_header x-worker 0; return 200 "m0 host_check\n"; }}
+        location = /json {{ default_type application/json; return 200 '["a","b"]'; }}
+    }}
+}}
+"#
+    )
+}
