@@ -28,6 +28,7 @@ pub mod report;
 pub mod run;
 pub mod runner;
 pub mod server;
+pub mod socket;
 pub mod suites;
 pub mod tape;
 mod until;

@@ -178,7 +178,7 @@ impl Peer {
     }
 
     /// Fills until `parse` finds something in the pending bytes, then takes what it used.
-    fn take<T>(
+    pub(crate) fn take<T>(
         &mut self,
         what: &str,
         deadline: Instant,

@@ -21,6 +21,7 @@ pub mod seams;
 pub mod signals;
 pub mod stream;
 pub mod supervise;
+pub mod websocket;
 
 /// Every phase of every suite.
 pub fn all() -> Vec<Phase> {
@@ -41,6 +42,7 @@ pub fn all() -> Vec<Phase> {
         http::PHASES,
         limits::PHASES,
         seams::PHASES,
+        websocket::PHASES,
     ]
     .concat()
 }

@@ -823,6 +823,66 @@ pub const H53: Row = Row { id: "H53", title: "Every flag and command has a text 
 /// The completions end in order, without a panic, when their reader has gone.
 pub const H54: Row = Row { id: "H54", title: "The completions end in order, without a panic, when their reader has gone." };
 
+/// What comes behind a request to upgrade is judged once it is answered, as frames after a 101 and as HTTP after any other answer, and none of it is lost.
+pub const K1: Row = Row { id: "K1", title: "What comes behind a request to upgrade is judged once it is answered, as frames after a 101 and as HTTP after any other answer, and none of it is lost." };
+
+/// A client's messages and control frames are read as they were sent, in any fragments and over any cut into reads, and a client of another implementation reads ours.
+pub const K2: Row = Row { id: "K2", title: "A client's messages and control frames are read as they were sent, in any fragments and over any cut into reads, and a client of another implementation reads ours." };
+
+/// What breaks the protocol is refused with 1002 (a reserved bit or opcode, no mask, a wrong length, control frames and fragments out of order, a close code not to be sent).
+pub const K3: Row = Row { id: "K3", title: "What breaks the protocol is refused with 1002 (a reserved bit or opcode, no mask, a wrong length, control frames and fragments out of order, a close code not to be sent)." };
+
+/// A text or a close reason that is not UTF-8 is refused with 1007, at its first wrong byte.
+pub const K4: Row = Row { id: "K4", title: "A text or a close reason that is not UTF-8 is refused with 1007, at its first wrong byte." };
+
+/// A frame, a message or a count of fragments above its limit is refused with 1009 by its head, before a byte of it is held.
+pub const K5: Row = Row { id: "K5", title: "A frame, a message or a count of fragments above its limit is refused with 1009 by its head, before a byte of it is held." };
+
+/// Between messages the reader of a WebSocket holds nothing on the heap, and a declared length reserves at most 64 KiB.
+pub const K6: Row = Row { id: "K6", title: "Between messages the reader of a WebSocket holds nothing on the heap, and a declared length reserves at most 64 KiB." };
+
+/// A request that is no right handshake is answered 426 with the version, 405 or 400, as RFC 6455 section 4 asks.
+pub const K7: Row = Row { id: "K7", title: "A request that is no right handshake is answered 426 with the version, 405 or 400, as RFC 6455 section 4 asks." };
+
+/// A handshake of a page of another origin is answered 403 unless the origin is allowed by name.
+pub const K8: Row = Row { id: "K8", title: "A handshake of a page of another origin is answered 403 unless the origin is allowed by name." };
+
+/// A peer that is silent for the ping's interval is pinged, and given up when it sends nothing within the pong's bound.
+pub const K9: Row = Row { id: "K9", title: "A peer that is silent for the ping's interval is pinged, and given up when it sends nothing within the pong's bound." };
+
+/// The bound of a pong runs only while the host reads.
+pub const K10: Row = Row { id: "K10", title: "The bound of a pong runs only while the host reads." };
+
+/// A close frame that is not answered within its bound ends the connection.
+pub const K11: Row = Row { id: "K11", title: "A close frame that is not answered within its bound ends the connection." };
+
+/// A session that echoes sends text back as text and bytes as bytes, whole or in fragments, up to the limits, also where the first frame came with the handshake.
+pub const K12: Row = Row { id: "K12", title: "A session that echoes sends text back as text and bytes as bytes, whole or in fragments, up to the limits, also where the first frame came with the handshake." };
+
+/// The drain closes every WebSocket with 1001, and once all have answered the worker leaves at once.
+pub const K13: Row = Row { id: "K13", title: "The drain closes every WebSocket with 1001, and once all have answered the worker leaves at once." };
+
+/// A peer that does not answer the drain's close is cut within the close's bound, also one that does not read, and leaves one line in the log.
+pub const K14: Row = Row { id: "K14", title: "A peer that does not answer the drain's close is cut within the close's bound, also one that does not read, and leaves one line in the log." };
+
+/// No extension and no subprotocol that a client offers is taken up.
+pub const K15: Row = Row { id: "K15", title: "No extension and no subprotocol that a client offers is taken up." };
+
+/// FIN follows both close frames, whoever said close first, and the answer to a close carries its code.
+pub const K16: Row = Row { id: "K16", title: "FIN follows both close frames, whoever said close first, and the answer to a close carries its code." };
+
+/// The peer's bytes are read only while the session awaits a message and none is there.
+pub const K17: Row = Row { id: "K17", title: "The peer's bytes are read only while the session awaits a message and none is there." };
+
+/// What waits for a peer never exceeds the window in bytes, or one message where a single one is larger, and the session waits for room.
+pub const K18: Row = Row { id: "K18", title: "What waits for a peer never exceeds the window in bytes, or one message where a single one is larger, and the session waits for room." };
+
+/// A WebSocket that is held counts as a stream of its worker, and its end leaves one line in the access log with the bytes that it was sent.
+pub const K22: Row = Row { id: "K22", title: "A WebSocket that is held counts as a stream of its worker, and its end leaves one line in the access log with the bytes that it was sent." };
+
+/// A receive or a send that is given up has taken or sent nothing.
+pub const K23: Row = Row { id: "K23", title: "A receive or a send that is given up has taken or sent nothing." };
+
 /// No field of an event can end it early or forge another: CR, LF, CRLF, NUL and U+2028 are encoded or refused.
 pub const S1: Row = Row { id: "S1", title: "No field of an event can end it early or forge another: CR, LF, CRLF, NUL and U+2028 are encoded or refused." };
 
@@ -1497,6 +1557,26 @@ pub const ALL: &[Row] = &[
     H52,
     H53,
     H54,
+    K1,
+    K2,
+    K3,
+    K4,
+    K5,
+    K6,
+    K7,
+    K8,
+    K9,
+    K10,
+    K11,
+    K12,
+    K13,
+    K14,
+    K15,
+    K16,
+    K17,
+    K18,
+    K22,
+    K23,
     S1,
     S2,
     S3,

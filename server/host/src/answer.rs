@@ -1,4 +1,4 @@
-//! The body of an answer on its way out: the application's, a text of the host's, or a held stream.
+//! The body of an answer on its way out: the application's, a text of the host's, a held stream, or a WebSocket.
 //!
 //! Owns what happens when a body ends, fails, panics or is given up: it is counted and logged once.
 //! Refuses to know the socket. Invariant: a body that did not end by itself is never seen as whole:
@@ -33,6 +33,8 @@ enum Source<B> {
     App(Pin<Box<B>>),
     Text(Option<Bytes>),
     Held,
+    /// Nothing: the connection becomes a WebSocket.
+    Upgraded,
 }
 
 /// The body that the engine sends.
@@ -70,6 +72,15 @@ impl<B> AnswerBody<B> {
         }
     }
 
+    /// The body of a 101, which has none: the connection keeps its entry.
+    pub(crate) fn upgraded(conn: Rc<Conn>) -> Self {
+        AnswerBody {
+            source: Source::Upgraded,
+            conn,
+            entry: None,
+        }
+    }
+
     fn sent(&mut self, bytes: usize) {
         if let Some(entry) = &mut self.entry {
             entry.sent(bytes as u64);
@@ -88,7 +99,7 @@ impl<B: Body<Data = Bytes, Error: Display>> Body for AnswerBody<B> {
         let this = &mut *self;
         let frame = match &mut this.source {
             Source::Text(text) => text.take().map(|text| Ok(Frame::data(text))),
-            Source::Held => {
+            Source::Held | Source::Upgraded => {
                 this.conn.arm_takeover();
                 return Poll::Pending;
             }
@@ -121,7 +132,8 @@ impl<B: Body<Data = Bytes, Error: Display>> Body for AnswerBody<B> {
         match &self.source {
             Source::App(body) => body.is_end_stream(),
             Source::Text(text) => text.is_none(),
-            Source::Held => false,
+            // Else the engine would drop it, which is the sign, before the head is in its buffer.
+            Source::Held | Source::Upgraded => false,
         }
     }
 
@@ -129,16 +141,19 @@ impl<B: Body<Data = Bytes, Error: Display>> Body for AnswerBody<B> {
         match &self.source {
             Source::App(body) => body.size_hint(),
             Source::Text(text) => SizeHint::with_exact(text.as_ref().map_or(0, Bytes::len) as u64),
-            Source::Held => SizeHint::default(),
+            Source::Held | Source::Upgraded => SizeHint::default(),
         }
     }
 }
 
 impl<B> Drop for AnswerBody<B> {
     fn drop(&mut self) {
-        // A held stream that was never asked for a byte (the answer to HEAD) ends like any other.
-        if !matches!(self.source, Source::Held) || self.conn.release_held() {
-            self.conn.response_ends();
+        match self.source {
+            // The engine has the head, and never asks for a body behind a 101.
+            Source::Upgraded => self.conn.arm_takeover(),
+            // A held stream that was never asked for a byte (the answer to HEAD) ends like any other.
+            Source::Held if !self.conn.release_held() => {}
+            _ => self.conn.response_ends(),
         }
     }
 }

@@ -17,6 +17,7 @@ use crate::held::EventStream;
 use crate::publisher::{Bus, Publisher};
 use crate::refusal::Refusal;
 use crate::settings::Settings;
+use crate::websocket::WebSocketUpgrade;
 
 /// An HTTP application: something that makes a [`tower::Service`] in each worker.
 ///
@@ -203,6 +204,12 @@ impl HostContext {
     /// A held stream of every frame published from now on, or from the request's `Last-Event-ID` on.
     pub fn events(&self, request: &HeaderMap) -> EventStream {
         EventStream::from_request(request)
+    }
+
+    /// Judges a request for a WebSocket: by its head, and by where a browser says that its page came from
+    /// (`M0_WS_ORIGINS`).
+    pub fn websocket<B>(&self, request: &Request<B>) -> WebSocketUpgrade {
+        WebSocketUpgrade::judge(request, &self.inner.settings.ws_origins)
     }
 
     /// Whether this worker is in its drain: `/readyz` says no, new streams get 503.

@@ -12,6 +12,8 @@ use std::time::Duration;
 use clap::error::{ContextKind, ErrorKind};
 use clap::{Arg, ArgAction, Command};
 
+use m0_wire::ws::handshake::Origins;
+
 use crate::refusal::Refusal;
 use crate::settings::{Bind, Level, Settings};
 use crate::variables::{EXPORTED, Kind, REFUSED, VARIABLES, Variable, find, nearest};
@@ -292,6 +294,14 @@ impl Reader<'_> {
             outbox_bytes: self.number("M0_OUTBOX_BYTES") as usize,
             replay_bytes: self.number("M0_REPLAY_BYTES") as usize,
             heartbeat: self.millis("M0_HEARTBEAT_MS"),
+            ws_max_message_bytes: self.number("M0_WS_MAX_MESSAGE_BYTES") as usize,
+            ws_max_frame_bytes: self.number("M0_WS_MAX_FRAME_BYTES") as usize,
+            ws_max_fragments: self.number("M0_WS_MAX_FRAGMENTS") as u32,
+            ws_window_bytes: self.number("M0_WS_WINDOW_BYTES") as usize,
+            ws_ping: self.millis("M0_WS_PING_MS"),
+            ws_pong_timeout: self.millis("M0_WS_PONG_TIMEOUT_MS"),
+            ws_close_timeout: self.millis("M0_WS_CLOSE_TIMEOUT_MS"),
+            ws_origins: self.origins(),
             backoff: self.millis("M0_BACKOFF_MS"),
             backoff_max: self.millis("M0_BACKOFF_MAX_MS"),
             healthy: self.millis("M0_HEALTHY_MS"),
@@ -362,6 +372,14 @@ impl Reader<'_> {
         }
         self.refuse("M0_LOG");
         Level::Info
+    }
+
+    fn origins(&mut self) -> Origins {
+        let text = &self.raw("M0_WS_ORIGINS").text;
+        Origins::parse(text).unwrap_or_else(|| {
+            self.refuse("M0_WS_ORIGINS");
+            Origins::default()
+        })
     }
 
     fn bind(&mut self) -> Bind {

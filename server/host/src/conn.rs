@@ -6,16 +6,17 @@
 
 mod answering;
 mod stream;
+mod upgraded;
 
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::task::{Context, Poll, Waker, ready};
 
-use m0_framelog::Replay;
 use m0_page::{Share, WorkerCounter};
 use m0_streams::Fate;
 use m0_unix::clock::monotonic_ms;
 use m0_unix::sockets::{self, Peer};
+use m0_wire::ws::Vitals;
 use m0_wire::{Deadlines, Expired, Phase, Place, Progress, Refusal, Scanner, Verdict};
 use serde_json::json;
 use socket2::Socket;
@@ -27,6 +28,7 @@ use crate::log;
 use crate::settings::Level;
 
 pub(crate) use answering::Response;
+pub(crate) use stream::Held;
 
 /// Largest single read. One buffer of this size serves all connections of a worker.
 const READ_BYTES: usize = 16 * 1024;
@@ -72,7 +74,7 @@ pub(crate) struct Conn {
     /// Answers whose bodies have ended and that are not all with the socket.
     unsent: Cell<u64>,
     takeover: Cell<Takeover>,
-    held: RefCell<Option<(Replay, Option<Box<Entry>>)>>,
+    held: RefCell<Option<(Held, Option<Box<Entry>>)>>,
     progress: Cell<Progress>,
     blocked: Cell<bool>,
     /// Unacknowledged bytes when the socket was last looked at while blocked.
@@ -80,6 +82,8 @@ pub(crate) struct Conn {
     shut: Cell<bool>,
     fate: Cell<Fate>,
     discarded: Cell<usize>,
+    /// Of a connection that is a WebSocket.
+    vitals: Cell<Option<Vitals>>,
     sent: Cell<u64>,
     driver: RefCell<Option<Waker>>,
 }
@@ -118,6 +122,7 @@ impl Conn {
             shut: Cell::new(false),
             fate: Cell::new(Fate::Clear),
             discarded: Cell::new(0),
+            vitals: Cell::new(None),
             sent: Cell::new(0),
             driver: RefCell::new(None),
         };
@@ -155,6 +160,8 @@ impl Conn {
                 // answer first.
                 Some(refusal) if refusal.place == Place::Body => return Poll::Pending,
                 Some(_) => return Poll::Ready(Ok(())),
+                // Nobody knows yet what comes next; it waits in the socket until the answer is out.
+                None if scanner.is_undecided() => return Poll::Pending,
                 None if self.eof.get() => return Poll::Ready(Ok(())),
                 None => {}
             }

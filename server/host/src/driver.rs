@@ -8,6 +8,7 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
+use m0_framelog::Replay;
 use m0_streams::Fate;
 use m0_unix::clock::monotonic_ms;
 use m0_unix::sockets::Peer;
@@ -17,10 +18,12 @@ use serde_json::json;
 use socket2::Socket;
 use tokio::time::{Instant, timeout_at};
 
-use crate::conn::{Conn, Interruption, Response};
+use crate::access::Entry;
+use crate::conn::{Conn, Held, Interruption, Response};
 use crate::engine::{Engine, EngineEnd, Handle};
 use crate::log;
 use crate::settings::Level;
+use crate::websocket::{self, Begin, End};
 use crate::worker::Worker;
 
 /// Most bytes that are read and dropped from a peer that was refused.
@@ -51,7 +54,7 @@ pub(crate) async fn drive<S: Handle>(conn: Rc<Conn>, handler: S, worker: Rc<Work
             }
         }
         Outcome::Interrupted(why, response) => interrupted(&conn, &worker, why, response).await,
-        Outcome::TakenOver => hold(&conn, &worker).await,
+        Outcome::TakenOver => take_over(&conn, &worker).await,
         Outcome::Idle => conn.shutdown(),
     }
 }
@@ -128,11 +131,18 @@ async fn interrupted(conn: &Rc<Conn>, worker: &Worker, why: Interruption, respon
     }
 }
 
+/// Goes on with a connection whose head is out and whose engine is gone.
+pub(crate) async fn take_over(conn: &Rc<Conn>, worker: &Rc<Worker>) {
+    match conn.take_held() {
+        Some((Held::Events(plan), entry)) => hold(conn, worker, plan, entry).await,
+        // In a box, so that other connections need no room for it.
+        Some((Held::Socket(begin), entry)) => Box::pin(talk(conn, worker, begin, entry)).await,
+        None => {}
+    }
+}
+
 /// Holds a stream until its peer leaves, it is finished, or it is cut.
-pub(crate) async fn hold(conn: &Rc<Conn>, worker: &Worker) {
-    let Some((plan, mut entry)) = conn.take_held() else {
-        return;
-    };
+async fn hold(conn: &Rc<Conn>, worker: &Worker, plan: Replay, mut entry: Option<Box<Entry>>) {
     let Some(key) = worker.fanout().join(conn, plan, conn.is_http10()) else {
         // Others took the last places between the answer's head and now.
         conn.reset_on_close();
@@ -185,6 +195,27 @@ pub(crate) async fn hold(conn: &Rc<Conn>, worker: &Worker) {
         conn.shutdown();
         if conn.owes_input() {
             linger(conn, worker).await;
+        }
+    }
+}
+
+/// Holds a WebSocket until both sides have said close, its peer leaves, or it is cut.
+async fn talk(conn: &Rc<Conn>, worker: &Rc<Worker>, begin: Begin, mut entry: Option<Box<Entry>>) {
+    let place = worker.hold_socket();
+    let sent_before = conn.sent_bytes();
+    let tell = |why| tell_cut(conn, Level::Info, why);
+    let end = websocket::run(conn, worker, begin, tell).await;
+    drop(place);
+    if let Some(entry) = &mut entry {
+        entry.sent(conn.sent_bytes() - sent_before);
+    }
+    match end {
+        // The server's side of the connection ends first (RFC 6455 section 7.1.1).
+        End::Closed => linger(conn, worker).await,
+        End::Gone => {}
+        End::Cut => {
+            worker.count_cut_stream();
+            conn.reset_on_close();
         }
     }
 }
@@ -279,6 +310,7 @@ pub(crate) fn refuse(worker: &Rc<Worker>, socket: Socket, peer: Peer) {
 pub(crate) fn sweep(worker: &Worker) {
     let now = monotonic_ms();
     worker.each_conn(|conn| {
+        conn.wake_if_silent(worker.rhythm(), now);
         if let Some(expired) = conn.expired(worker.deadlines(), now)
             && !conn.has_drained_a_little()
         {

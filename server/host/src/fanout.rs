@@ -72,9 +72,9 @@ impl Fanout {
         }
     }
 
-    /// Whether another stream may be held.
-    pub(crate) fn has_room(&self) -> bool {
-        self.inner.borrow().registry.has_room()
+    /// Whether another stream may be held beside the registered ones and `others`.
+    pub(crate) fn has_room(&self, others: usize) -> bool {
+        self.inner.borrow().registry.has_room_beside(others)
     }
 
     /// Where the stream of this answer begins. Asked before the head is written: a peer that has read

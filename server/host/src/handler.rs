@@ -20,9 +20,10 @@ use tower::util::ServiceExt;
 use crate::access::Entry;
 use crate::answer::AnswerBody;
 use crate::body::RequestBody;
-use crate::conn::Conn;
+use crate::conn::{self, Conn};
 use crate::engine::{Answer, Handle};
 use crate::held::Held;
+use crate::websocket::Upgraded;
 use crate::worker::Worker;
 
 /// Seconds after which a client that was refused in the drain may find the host restarted.
@@ -161,6 +162,19 @@ fn host_answer<B>(
     answer
 }
 
+/// There is no room for one more stream, or no time.
+fn unavailable<B>(
+    why: &'static str,
+    conn: &Rc<Conn>,
+    entry: Option<Box<Entry>>,
+) -> Response<AnswerBody<B>> {
+    let mut answer = host_answer(StatusCode::SERVICE_UNAVAILABLE, why, conn, entry);
+    answer
+        .headers_mut()
+        .insert(RETRY_AFTER, HeaderValue::from_static(RETRY_AFTER_SECONDS));
+    answer
+}
+
 pub(crate) fn app_answer<B>(
     response: Response<B>,
     conn: &Rc<Conn>,
@@ -170,19 +184,34 @@ pub(crate) fn app_answer<B>(
     let (mut head, body) = response.into_parts();
     if let Some(held) = head.extensions.remove::<Held>() {
         if let Some(why) = worker.refuses_streams() {
-            let mut answer = host_answer(StatusCode::SERVICE_UNAVAILABLE, why, conn, entry);
-            answer
-                .headers_mut()
-                .insert(RETRY_AFTER, HeaderValue::from_static(RETRY_AFTER_SECONDS));
-            return answer;
+            return unavailable(why, conn, entry);
         }
         if let Some(entry) = &mut entry {
             entry.answered(head.status);
         }
         // A router measures the empty body that stood in for the stream.
         head.headers.remove(CONTENT_LENGTH);
-        conn.hold(worker.fanout().plan(&held), entry);
+        conn.hold(conn::Held::Events(worker.fanout().plan(&held)), entry);
         return Response::from_parts(head, AnswerBody::held(Rc::clone(conn)));
+    }
+    if let Some(begin) = head
+        .extensions
+        .remove::<Upgraded>()
+        .and_then(|it| it.take())
+    {
+        if let Some(why) = worker.refuses_streams() {
+            return unavailable(why, conn, entry);
+        }
+        if !conn.may_upgrade() {
+            let why = "a handshake has no body\n";
+            return host_answer(StatusCode::BAD_REQUEST, why, conn, entry);
+        }
+        if let Some(entry) = &mut entry {
+            entry.answered(head.status);
+        }
+        head.headers.remove(CONTENT_LENGTH);
+        conn.hold(conn::Held::Socket(begin), entry);
+        return Response::from_parts(head, AnswerBody::upgraded(Rc::clone(conn)));
     }
     if let Some(entry) = &mut entry {
         entry.answered(head.status);

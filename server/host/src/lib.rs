@@ -42,6 +42,7 @@ mod stream_tests;
 mod supervisor;
 mod variables;
 mod watch;
+mod websocket;
 mod worker;
 
 pub use app::{AppHandler, HostContext, NoProducer, Producer};
@@ -55,3 +56,4 @@ pub use publisher::{PublishError, Published, Publisher};
 pub use refusal::{EXIT_CLEAN, EXIT_CONFIG, EXIT_CRASH_LOOP, EXIT_OS, EXIT_UNCLEAN, Refusal};
 pub use serve::{serve, serve_service};
 pub use settings::{Bind, Level, Settings};
+pub use websocket::{Closed, Message, WebSocket, WebSocketUpgrade};

@@ -7,6 +7,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use m0_wire::ws::handshake::Origins;
+
 use crate::refusal::Refusal;
 
 /// Where the host listens.
@@ -75,6 +77,14 @@ pub struct Settings {
     pub outbox_bytes: usize,
     pub replay_bytes: usize,
     pub heartbeat: Duration,
+    pub ws_max_message_bytes: usize,
+    pub ws_max_frame_bytes: usize,
+    pub ws_max_fragments: u32,
+    pub ws_window_bytes: usize,
+    pub ws_ping: Duration,
+    pub ws_pong_timeout: Duration,
+    pub ws_close_timeout: Duration,
+    pub ws_origins: Origins,
     pub backoff: Duration,
     pub backoff_max: Duration,
     pub healthy: Duration,

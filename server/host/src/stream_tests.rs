@@ -110,7 +110,7 @@ fn what_is_published_between_the_head_and_the_takeover_is_the_streams_too() {
         head_is_out(&conn, answer);
         let holding = tokio::task::spawn_local({
             let (conn, worker) = (Rc::clone(&conn), Rc::clone(&worker));
-            async move { driver::hold(&conn, &worker).await }
+            async move { driver::take_over(&conn, &worker).await }
         });
         while worker.share().streams() == 0 {
             tokio::task::yield_now().await;
@@ -142,7 +142,7 @@ fn a_stream_whose_head_was_on_its_way_at_the_drain_is_told_as_well() {
         scene.worker.context().begin_drain();
         assert_eq!(scene.worker.fanout().tell_drain(), 0, "none is held yet");
         head_is_out(&conn, answer);
-        let holding = driver::hold(&conn, &scene.worker);
+        let holding = driver::take_over(&conn, &scene.worker);
         let ended = tokio::time::timeout(Duration::from_secs(10), holding).await;
         ended.expect("a stream that was told ends");
     });

@@ -24,6 +24,8 @@ pub(crate) enum Kind {
     Word(&'static [&'static str]),
     /// A path.
     Path,
+    /// Origins of pages between commas, or `*`.
+    Origins,
 }
 
 /// One variable of the host.
@@ -60,6 +62,10 @@ impl Variable {
             }
             Kind::Word(words) => format!("want one of {}", words.join(", ")),
             Kind::Path => "want a path".to_owned(),
+            Kind::Origins => {
+                "want origins between commas, say https://a.example,http://b.example:8080, or *"
+                    .to_owned()
+            }
         }
     }
 }
@@ -250,6 +256,61 @@ pub(crate) const VARIABLES: &[Variable] = &[
         "ms",
         "comment on a stream that was idle for so long",
     ),
+    number(
+        "M0_WS_MAX_MESSAGE_BYTES",
+        "1048576",
+        (1, 1 << 30),
+        "bytes",
+        "a longer message of a WebSocket is closed with 1009",
+    ),
+    number(
+        "M0_WS_MAX_FRAME_BYTES",
+        "1048576",
+        (1, 1 << 30),
+        "bytes",
+        "a longer frame of a WebSocket is closed with 1009",
+    ),
+    number(
+        "M0_WS_MAX_FRAGMENTS",
+        "65536",
+        (1, 1 << 30),
+        "frames",
+        "a message of more fragments is closed with 1009",
+    ),
+    number(
+        "M0_WS_WINDOW_BYTES",
+        "262144",
+        (4_096, 1 << 30),
+        "bytes",
+        "unsent bytes of one WebSocket before its application waits",
+    ),
+    number(
+        "M0_WS_PING_MS",
+        "20000",
+        (10, HOUR),
+        "ms",
+        "silence of a WebSocket's peer before it is pinged",
+    ),
+    number(
+        "M0_WS_PONG_TIMEOUT_MS",
+        "10000",
+        (10, HOUR),
+        "ms",
+        "a peer that sends nothing for so long after a ping is cut",
+    ),
+    number(
+        "M0_WS_CLOSE_TIMEOUT_MS",
+        "2000",
+        (10, HOUR),
+        "ms",
+        "a peer that does not answer a close for so long is cut",
+    ),
+    Variable {
+        name: "M0_WS_ORIGINS",
+        kind: Kind::Origins,
+        default: "",
+        help: "pages of other origins that may open a WebSocket, between commas; * for all",
+    },
     number(
         "M0_BACKOFF_MS",
         "100",

@@ -9,6 +9,7 @@ use std::io;
 use std::rc::{Rc, Weak};
 
 use m0_page::{Page, Share, Verdict, WorkerCounter};
+use m0_wire::ws::{self, Rhythm};
 use m0_wire::{Deadlines, Limits};
 use serde_json::json;
 use slab::Slab;
@@ -36,6 +37,8 @@ pub(crate) struct Worker {
     cutting: Cell<bool>,
     starved: Cell<bool>,
     refusing: Cell<usize>,
+    sockets: Cell<usize>,
+    rhythm: Rhythm,
 }
 
 /// Most connections that are being refused with an answer at a time.
@@ -47,6 +50,16 @@ pub(crate) struct Refusing(Rc<Worker>);
 impl Drop for Refusing {
     fn drop(&mut self) {
         self.0.refusing.set(self.0.refusing.get() - 1);
+    }
+}
+
+/// The place of a WebSocket that is held.
+pub(crate) struct SocketHeld(Rc<Worker>);
+
+impl Drop for SocketHeld {
+    fn drop(&mut self) {
+        self.0.sockets.set(self.0.sockets.get() - 1);
+        self.0.share.stream_closed();
     }
 }
 
@@ -70,6 +83,11 @@ impl Worker {
             max_body_bytes: settings.max_body_bytes,
             ..Limits::default()
         };
+        let rhythm = Rhythm {
+            ping: ms(settings.ws_ping),
+            pong: ms(settings.ws_pong_timeout),
+            close: ms(settings.ws_close_timeout),
+        };
         let fanout = Fanout::new(context.log(), share, settings);
         Worker {
             share,
@@ -84,6 +102,8 @@ impl Worker {
             cutting: Cell::new(false),
             starved: Cell::new(false),
             refusing: Cell::new(0),
+            sockets: Cell::new(0),
+            rhythm,
             context,
         }
     }
@@ -120,6 +140,19 @@ impl Worker {
         self.limits
     }
 
+    pub(crate) fn rhythm(&self) -> &Rhythm {
+        &self.rhythm
+    }
+
+    pub(crate) fn ws_limits(&self) -> ws::Limits {
+        let settings = self.settings();
+        ws::Limits {
+            message_bytes: settings.ws_max_message_bytes,
+            frame_bytes: settings.ws_max_frame_bytes,
+            fragments: settings.ws_max_fragments,
+        }
+    }
+
     /// Whether connections are shared with siblings.
     pub(crate) fn shares(&self) -> bool {
         self.settings().accept_share && self.settings().workers > 1
@@ -146,7 +179,7 @@ impl Worker {
     pub(crate) fn refuses_streams(&self) -> Option<&'static str> {
         if self.draining() {
             Some("this worker is draining; come back\n")
-        } else if self.fanout.has_room() {
+        } else if self.fanout.has_room(self.sockets()) {
             None
         } else {
             self.count_refused();
@@ -165,6 +198,18 @@ impl Worker {
         }
         self.refusing.set(self.refusing.get() + 1);
         Some(Refusing(Rc::clone(self)))
+    }
+
+    /// WebSockets of applications that are held: streams like those of the fan-out.
+    pub(crate) fn sockets(&self) -> usize {
+        self.sockets.get()
+    }
+
+    /// The place of one more WebSocket.
+    pub(crate) fn hold_socket(self: &Rc<Self>) -> SocketHeld {
+        self.sockets.set(self.sockets.get() + 1);
+        self.share.stream_opened();
+        SocketHeld(Rc::clone(self))
     }
 
     pub(crate) fn count_cut_stream(&self) {

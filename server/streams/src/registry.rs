@@ -128,6 +128,11 @@ impl<'a> Registry<'a> {
         self.held < self.max_streams
     }
 
+    /// Whether another stream may be held when `others` are held elsewhere under the same limit.
+    pub fn has_room_beside(&self, others: usize) -> bool {
+        self.held + others < self.max_streams
+    }
+
     /// Holds a stream whose head is out; `plan` is what [`m0_framelog::plan`] said. Call
     /// [`pump`](Self::pump) next: a replay or a reset has something to write.
     pub fn insert(&mut self, plan: Replay, http10: bool, now_ms: u64) -> Result<Key, Full> {

@@ -3,7 +3,7 @@
 //! The HTTP engine behind the host is lenient where RFC 9112 leaves a choice and silent where a peer is
 //! slow. This crate is the strict gate in front of it: the host shows every received byte to a
 //! [`Scanner`] before the engine sees it, and asks [`Deadlines`] once a sweep whether a connection has
-//! used up its time.
+//! used up its time. [`ws`] is the same gate for a connection that has become a WebSocket.
 //!
 //! Refuses to know: sockets, clocks, files, the environment, the engine. Times are milliseconds on a
 //! clock that the caller chose; the crate only compares them.
@@ -19,6 +19,7 @@ pub mod limits;
 mod request_line;
 pub mod respond;
 pub mod scanner;
+pub mod ws;
 
 pub use deadline::{Deadlines, Expired, Progress};
 pub use keepalive::{After, Facts};

@@ -121,6 +121,8 @@ enum State {
     Trailers(Block),
     /// The last request of the connection is complete: later bytes mean nothing (RFC 9112, 9.6).
     Ended,
+    /// The last request asks for another protocol: until it is answered nobody knows what later bytes are.
+    Undecided,
     /// The bytes are no longer HTTP.
     Tunnel,
     Refused(Refusal),
@@ -194,7 +196,8 @@ impl Scanner {
         }
     }
 
-    /// The answer to the oldest unanswered request went out.
+    /// The answer to the oldest unanswered request went out. Where that decides what held bytes are, they are
+    /// judged now: look at [`refusal`](Self::refusal) and [`ready`](Self::ready).
     ///
     /// # Panics
     /// If every request seen was already answered.
@@ -204,6 +207,15 @@ impl Scanner {
             "more answers than requests"
         );
         self.answered += 1;
+        if matches!(self.state, State::Undecided) && self.unanswered() == 0 {
+            // The answer was no: what was held is HTTP after all.
+            self.state = if self.facts.keep_alive() {
+                State::Head(Block::new(Kind::Request))
+            } else {
+                State::Ended
+            };
+            self.feed(&[]);
+        }
     }
 
     /// The connection was upgraded: from now on every byte passes unseen, held ones included.
@@ -217,7 +229,7 @@ impl Scanner {
         let begun = match &self.state {
             State::Length { .. } | State::Chunks(_) | State::Trailers(_) => return Phase::Body,
             State::Head(block) => block.has_begun(&self.held[self.ready..]),
-            State::Ended | State::Tunnel | State::Refused(_) => false,
+            State::Ended | State::Undecided | State::Tunnel | State::Refused(_) => false,
         };
         // A pipelined head may take its time while an answer is owed: the peer is not at fault.
         if self.answered < self.requests_seen {
@@ -269,6 +281,12 @@ impl Scanner {
     /// Whether the last released head asks for another protocol (RFC 9110 section 7.8).
     pub fn wants_upgrade(&self) -> bool {
         self.facts.says_upgrade && self.facts.upgrade_seen && !self.facts.http10
+    }
+
+    /// Whether what comes next can only be judged once the last request is answered: it asks for another
+    /// protocol. Read no further until then.
+    pub fn is_undecided(&self) -> bool {
+        matches!(self.state, State::Undecided)
     }
 
     /// Bytes of memory on the heap.
@@ -349,14 +367,15 @@ impl Scanner {
                     }
                 },
                 State::Tunnel => return bytes.len(),
-                State::Ended | State::Refused(_) => return at,
+                State::Ended | State::Undecided | State::Refused(_) => return at,
             }
         }
     }
 
     fn end_request(&mut self) {
-        // After an upgrade the next bytes are another protocol's, so `close` does not end them here.
-        self.state = if self.facts.keep_alive() || self.wants_upgrade() {
+        self.state = if self.wants_upgrade() && self.unanswered() > 0 {
+            State::Undecided
+        } else if self.facts.keep_alive() {
             State::Head(Block::new(Kind::Request))
         } else {
             State::Ended

@@ -6,6 +6,7 @@
 mod beat;
 mod knobs;
 mod routes;
+mod sockets;
 mod stats;
 
 use std::process::ExitCode;

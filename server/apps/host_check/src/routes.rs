@@ -15,6 +15,7 @@ use axum::routing::{get, post};
 use m0_host::HostContext;
 use serde::Deserialize;
 
+use crate::sockets;
 use crate::stats::stats;
 
 /// The name of the header that tells which worker answered.
@@ -50,6 +51,7 @@ pub(crate) fn router(context: HostContext) -> Router {
         .route("/block", get(block))
         .route("/panic", get(panics))
         .route("/big", get(big))
+        .merge(sockets::router())
         .layer(axum::extract::DefaultBodyLimit::disable())
         .layer(from_fn_with_state(context.clone(), name_worker))
         .with_state(context)

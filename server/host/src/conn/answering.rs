@@ -54,6 +54,10 @@ impl Conn {
         let mut scanner = self.scanner.borrow_mut();
         (0..out).for_each(|_| scanner.answered());
         self.note(|progress| progress.answered(scanner.phase(), monotonic_ms()));
+        if let Some(refusal) = scanner.refusal() {
+            // Found behind a request to upgrade, which had to be answered before it could be judged.
+            self.refusal.set(Some(refusal));
+        }
     }
 
     pub(crate) fn response(&self) -> Response {

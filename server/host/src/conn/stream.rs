@@ -13,15 +13,24 @@ use m0_wire::Phase;
 
 use super::{Conn, SCRATCH, Takeover};
 use crate::access::Entry;
+use crate::websocket::Begin;
+
+/// What a connection becomes once the head of its answer is out.
+pub(crate) enum Held {
+    /// An event stream that begins so.
+    Events(Replay),
+    /// A WebSocket.
+    Socket(Begin),
+}
 
 impl Conn {
-    /// The answer in hand is a held stream that begins as planned.
-    pub(crate) fn hold(&self, plan: Replay, entry: Option<Box<Entry>>) {
-        *self.held.borrow_mut() = Some((plan, entry));
+    /// The answer in hand holds the connection.
+    pub(crate) fn hold(&self, held: Held, entry: Option<Box<Entry>>) {
+        *self.held.borrow_mut() = Some((held, entry));
     }
 
-    /// Where the stream begins and its log entry, for whoever takes the connection over.
-    pub(crate) fn take_held(&self) -> Option<(Replay, Option<Box<Entry>>)> {
+    /// What the connection becomes and its log entry, for whoever takes the connection over.
+    pub(crate) fn take_held(&self) -> Option<(Held, Option<Box<Entry>>)> {
         self.held.borrow_mut().take()
     }
 

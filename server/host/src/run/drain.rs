@@ -64,7 +64,9 @@ pub(super) async fn drain(
     // Those that were accepted by the kernel before the order are ours to answer.
     accept::look(worker, true, take);
     worker.context().begin_drain();
-    let told = worker.fanout().tell_drain();
+    let streams = worker.fanout().tell_drain();
+    // Their drivers tell them once they are woken.
+    let told = streams + worker.sockets();
     worker.each_conn(Conn::wake);
     let mut cut = 0;
     let finished = async {
