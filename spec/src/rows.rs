@@ -562,8 +562,8 @@ pub const E83: Row = Row { id: "E83", title: "A panic is logged once with its me
 /// Descriptors 0 to 2 are open before anything else is, so none of them is reused.
 pub const E84: Row = Row { id: "E84", title: "Descriptors 0 to 2 are open before anything else is, so none of them is reused." };
 
-/// /metrics on a listener or prefix that the operator chose shows the counters of all workers.
-pub const E85: Row = Row { id: "E85", title: "/metrics on a listener or prefix that the operator chose shows the counters of all workers." };
+/// The path that M0\_METRICS names shows the counters of all workers, whichever is asked, and none goes back when a worker dies.
+pub const E85: Row = Row { id: "E85", title: "The path that M0_METRICS names shows the counters of all workers, whichever is asked, and none goes back when a worker dies." };
 
 /// A client that speaks HTTP/2 with prior knowledge is served on the same listener.
 pub const E86: Row = Row { id: "E86", title: "A client that speaks HTTP/2 with prior knowledge is served on the same listener." };

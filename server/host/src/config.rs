@@ -278,6 +278,7 @@ impl Reader<'_> {
             access_log: self.switch("M0_ACCESS_LOG"),
             log: self.level(),
             health: self.switch("M0_HEALTH"),
+            metrics: self.target("M0_METRICS"),
             backlog: self.number("M0_BACKLOG") as i32,
             first_byte_timeout: self.millis("M0_FIRST_BYTE_TIMEOUT_MS"),
             head_timeout: self.millis("M0_HEAD_TIMEOUT_MS"),
@@ -380,6 +381,18 @@ impl Reader<'_> {
             self.refuse("M0_WS_ORIGINS");
             Origins::default()
         })
+    }
+
+    fn target(&mut self, name: &str) -> Option<String> {
+        let text = self.raw(name).text.clone();
+        if text.is_empty() {
+            return None;
+        }
+        let fits = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'?' | b'#');
+        if !text.starts_with('/') || !text.bytes().all(fits) {
+            self.refuse(name);
+        }
+        Some(text)
     }
 
     fn bind(&mut self) -> Bind {

@@ -23,6 +23,7 @@ use crate::body::RequestBody;
 use crate::conn::{self, Conn};
 use crate::engine::{Answer, Handle};
 use crate::held::Held;
+use crate::metrics;
 use crate::websocket::Upgraded;
 use crate::worker::Worker;
 
@@ -88,6 +89,8 @@ where
                 .flatten();
             let mut answer = if let Some((status, text)) = own {
                 host_answer(status, text, &conn, entry)
+            } else if asks_for_figures(&request, &worker) {
+                figures_answer(&conn, &worker, entry)
             } else if let Some(response) = caught(service.oneshot(request)).await {
                 app_answer(response, &conn, &worker, entry)
             } else {
@@ -127,6 +130,28 @@ fn own_answer(
     }
 }
 
+/// Whether the request is of the path that the operator chose for the figures.
+fn asks_for_figures(request: &Request<RequestBody>, worker: &Worker) -> bool {
+    let path = worker.settings().metrics.as_deref();
+    path == Some(request.uri().path()) && matches!(*request.method(), Method::GET | Method::HEAD)
+}
+
+/// The figures of all workers, whichever of them is asked.
+fn figures_answer<B>(
+    conn: &Rc<Conn>,
+    worker: &Worker,
+    entry: Option<Box<Entry>>,
+) -> Response<AnswerBody<B>> {
+    let Ok(text) = metrics::encode(worker.figures()) else {
+        let why = "the figures could not be written\n";
+        return host_answer(StatusCode::INTERNAL_SERVER_ERROR, why, conn, entry);
+    };
+    let mut answer = host_answer(StatusCode::OK, text, conn, entry);
+    let kind = HeaderValue::from_static(metrics::CONTENT_TYPE);
+    answer.headers_mut().insert(CONTENT_TYPE, kind);
+    answer
+}
+
 /// The answer of a future, or nothing when it panicked.
 async fn caught<T>(answer: impl Future<Output = Result<T, Infallible>>) -> Option<T> {
     let mut answer = pin!(answer);
@@ -142,18 +167,14 @@ async fn caught<T>(answer: impl Future<Output = Result<T, Infallible>>) -> Optio
 
 fn host_answer<B>(
     status: StatusCode,
-    text: &'static str,
+    text: impl Into<Bytes>,
     conn: &Rc<Conn>,
     mut entry: Option<Box<Entry>>,
 ) -> Response<AnswerBody<B>> {
     if let Some(entry) = &mut entry {
         entry.answered(status);
     }
-    let mut answer = Response::new(AnswerBody::text(
-        Bytes::from_static(text.as_bytes()),
-        Rc::clone(conn),
-        entry,
-    ));
+    let mut answer = Response::new(AnswerBody::text(text.into(), Rc::clone(conn), entry));
     *answer.status_mut() = status;
     answer.headers_mut().insert(
         CONTENT_TYPE,

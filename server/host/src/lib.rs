@@ -27,6 +27,7 @@ mod listen;
 mod log;
 #[cfg(test)]
 mod log_tests;
+mod metrics;
 pub mod producer;
 #[cfg(test)]
 mod producer_tests;

@@ -61,6 +61,7 @@ pub struct Settings {
     pub access_log: bool,
     pub log: Level,
     pub health: bool,
+    pub metrics: Option<String>,
     pub backlog: i32,
     pub first_byte_timeout: Duration,
     pub head_timeout: Duration,
@@ -92,6 +93,9 @@ pub struct Settings {
     pub journal: Option<PathBuf>,
 }
 
+/// Paths that the host answers itself unless `M0_HEALTH` is 0.
+pub(crate) const HEALTH_PATHS: [&str; 2] = ["/healthz", "/readyz"];
+
 impl Settings {
     /// Pairs of settings that exclude each other.
     pub(crate) fn contradictions(&self) -> Vec<Refusal> {
@@ -104,6 +108,16 @@ impl Settings {
                     "is above M0_BACKOFF_MAX_MS={}; want it at or below",
                     self.backoff_max.as_millis()
                 ),
+            ));
+        }
+        if let Some(path) = &self.metrics
+            && self.health
+            && HEALTH_PATHS.contains(&path.as_str())
+        {
+            found.push(Refusal::of(
+                "M0_METRICS",
+                path.clone(),
+                "is answered by the host already; want another path, or M0_HEALTH=0".to_owned(),
             ));
         }
         if self.max_uri_bytes >= self.max_head_bytes {

@@ -22,10 +22,12 @@ pub(crate) enum Kind {
     Address,
     /// One of these words.
     Word(&'static [&'static str]),
-    /// A path.
+    /// A path of a file.
     Path,
     /// Origins of pages between commas, or `*`.
     Origins,
+    /// A path of a request, or nothing.
+    Target,
 }
 
 /// One variable of the host.
@@ -65,6 +67,9 @@ impl Variable {
             Kind::Origins => {
                 "want origins between commas, say https://a.example,http://b.example:8080, or *"
                     .to_owned()
+            }
+            Kind::Target => {
+                "want a path that begins with / and has no blank, ? or #, or nothing".to_owned()
             }
         }
     }
@@ -144,6 +149,12 @@ pub(crate) const VARIABLES: &[Variable] = &[
         "1",
         "0 leaves /healthz and /readyz to the application",
     ),
+    Variable {
+        name: "M0_METRICS",
+        kind: Kind::Target,
+        default: "",
+        help: "path of requests that are answered with the figures of all workers, say /metrics",
+    },
     number(
         "M0_BACKLOG",
         "1024",

@@ -8,7 +8,7 @@ use std::cell::{Cell, RefCell};
 use std::io;
 use std::rc::{Rc, Weak};
 
-use m0_page::{Page, Share, Verdict, WorkerCounter};
+use m0_page::{Page, PageSnapshot, Share, Verdict, WorkerCounter};
 use m0_wire::ws::{self, Rhythm};
 use m0_wire::{Deadlines, Limits};
 use serde_json::json;
@@ -156,6 +156,11 @@ impl Worker {
     /// Whether connections are shared with siblings.
     pub(crate) fn shares(&self) -> bool {
         self.settings().accept_share && self.settings().workers > 1
+    }
+
+    /// The figures of the whole host.
+    pub(crate) fn figures(&self) -> PageSnapshot {
+        self.page.snapshot()
     }
 
     pub(crate) fn verdict(&self) -> Verdict {

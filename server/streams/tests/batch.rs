@@ -135,7 +135,7 @@ mod properties {
 
     proptest! {
         /// Each frame is one chunk of its own, wherever a batch is entered, and both forms say the same.
-        #[m0_spec::row(S23, S25)]
+        #[m0_spec::row(S23, S25, S31)]
         #[test]
         fn every_frame_of_a_batch_is_one_chunk(
             texts in proptest::collection::vec("[a-z\n]{0,40}", 1..20),

@@ -3,15 +3,18 @@
 //! Speaks raw HTTP/1.1 (RFC 9112). What is refused and cut stands in `limits`.
 //! Invariant: every answer is matched to its request by order alone.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use m0_spec::{E1, E73, E76, E77, E90, E91, W41, W42};
+use m0_spec::{E1, E73, E76, E77, E85, E90, E91, W41, W42};
+use nix::sys::signal::Signal;
 
 use crate::answer;
-use crate::audience::visit;
+use crate::audience::{one_connection_each, visit};
 use crate::launch::Launch;
-use crate::peer::{Closing, PATIENCE, Peer, request};
+use crate::owned;
+use crate::peer::{Closing, PATIENCE, Peer, get, request};
 use crate::phase::{Phase, beside};
 use crate::run::{Run, Witness};
 use crate::server::Server;
@@ -33,6 +36,12 @@ pub const PHASES: &[Phase] = &[
         panic_costs_one_answer,
     ),
     beside("http-health", 30, &[E76, E77], health),
+    beside(
+        "http-metrics-are-the-hosts",
+        40,
+        &[E85],
+        metrics_are_the_hosts,
+    ),
     beside("http-bodies-come-back", 30, &[E1], bodies_come_back),
 ];
 
@@ -202,6 +211,69 @@ fn health(run: &Run) -> Result<Witness> {
         server.stop()?;
     }
     Ok(Witness::of("health answers", asked))
+}
+
+/// The series of an answer with their values.
+fn series(text: &str) -> BTreeMap<&str, u64> {
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    lines
+        .filter_map(|line| line.rsplit_once(' '))
+        .filter_map(|(name, value)| Some((name, value.parse().ok()?)))
+        .collect()
+}
+
+fn metrics_are_the_hosts(run: &Run) -> Result<Witness> {
+    const ASKED: u64 = 20;
+    let server = launch(run)
+        .workers(2)
+        .env("M0_METRICS", "/figures")
+        .start()?;
+    let mut on = one_connection_each(&server)?;
+    let mut one = on.remove(&1).context("worker 1")?;
+    let mut zero = on.remove(&0).context("worker 0")?;
+    for _ in 0..ASKED {
+        one.get("/")?.expect(200)?;
+    }
+    // Asked of the other worker, which had none of these requests.
+    let first = zero.get("/figures")?.expect(200)?;
+    let kind = first.head.field("content-type").unwrap_or_default();
+    ensure!(
+        kind.starts_with("application/openmetrics-text"),
+        "content type {kind:?}"
+    );
+    let text = first.text();
+    ensure!(text.ends_with("# EOF\n"), "no end: {text:?}");
+    let before = series(&text);
+    let requests = "m0_requests_total{slot=\"1\"}";
+    let counted = before.get(requests).copied().unwrap_or(0);
+    ensure!(counted >= ASKED, "{requests} is {counted} after {ASKED}");
+    ensure!(
+        before.get("m0_serving{slot=\"1\"}") == Some(&1),
+        "slot 1 serves"
+    );
+    let dead = server.pid_of_slot(1)?;
+    ensure!(owned::send(dead, Signal::SIGKILL), "no worker {dead}");
+    server.await_heir(1, dead, PATIENCE)?;
+    let text = zero.get("/figures")?.expect(200)?.text();
+    let after = series(&text);
+    ensure!(
+        after.get("m0_respawns_total") == Some(&1),
+        "respawns: {:?}",
+        after.get("m0_respawns_total")
+    );
+    for (name, value) in &before {
+        let now = after.get(name).with_context(|| format!("{name} is gone"))?;
+        ensure!(
+            !name.contains("_total") || now >= value,
+            "{name} went back from {value} to {now}"
+        );
+    }
+    ensure!(
+        get(server.addr(), "/metrics")?.status() == 404,
+        "a path that nobody chose"
+    );
+    server.stop()?;
+    Ok(Witness::of("series", before.len()))
 }
 
 fn bodies_come_back(run: &Run) -> Result<Witness> {
