@@ -293,14 +293,21 @@ impl Session {
         }
         let place = Place::new(slot, self.dir.join("out"), self.options.jailed);
         let rules: Vec<&Rule> = todo.iter().map(|applied| applied.rule).collect();
-        let baseline = baseline::measure(self, &place, &rules)?;
+        let (woven, rest) = together::divide(self, todo);
+        let baseline = baseline::measure(self, &place, &rules, &together::gates(&woven))?;
         if !baseline.bad.is_empty() {
             return Ok(baseline.bad);
         }
         let cache = cache.as_ref().map(|cache| (cache, &keys));
         let mut watch = Watch::new(self, &baseline.clean, cache);
-        own::run(self, &place, &baseline.clean, todo, &mut watch, told)?;
-        Ok(Vec::new())
+        own::run(
+            self,
+            &place,
+            &baseline.clean,
+            (woven, rest),
+            &mut watch,
+            told,
+        )
     }
 
     fn close(

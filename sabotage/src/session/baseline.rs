@@ -85,8 +85,11 @@ impl Clean<'_> {
                             .map(String::as_str)
                             .filter(|name| name != wanted),
                     );
-                    let hint =
-                        near.map_or_else(String::new, |near| format!(", did you mean `{near}`?"));
+                    let hint = match near {
+                        Some(near) => format!(", did you mean `{near}`?"),
+                        // Somebody who does not know the names yet.
+                        None => some_of(&self.listed),
+                    };
                     format!(
                         "gate `{}` has no check `{wanted}` that runs clean{hint}",
                         check.gate.value
@@ -97,11 +100,13 @@ impl Clean<'_> {
     }
 }
 
-/// Builds and runs every gate that the rules name.
+/// Builds and runs every gate that the rules name; one of `woven` once less, for it runs once more with all rules built in and
+/// none chosen.
 pub(super) fn measure<'a>(
     session: &'a Session,
     place: &Place<'_>,
     rules: &[&Rule],
+    woven: &BTreeSet<String>,
 ) -> Result<Baseline<'a>> {
     let mut wanted: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for check in rules
@@ -138,7 +143,9 @@ pub(super) fn measure<'a>(
             let mut expected = rule.expect.checks.iter();
             rule.max_collateral.is_some() && expected.any(|check| check.gate.value == *name)
         });
-        match one(session, place, ready, &checks, bounded)? {
+        let fewer = u32::from(woven.contains(name));
+        let times = session.options.baseline.saturating_sub(fewer);
+        match one(session, place, ready, &checks, (times, bounded))? {
             Ok(clean) => {
                 baseline.clean.insert(name.clone(), clean);
             }
@@ -156,7 +163,7 @@ fn one<'a>(
     place: &Place<'_>,
     ready: Ready<'a>,
     checks: &BTreeSet<&str>,
-    bounded: bool,
+    (times, bounded): (u32, bool),
 ) -> Result<Verdict<'a>> {
     let listed = ready.list(place)?;
     let mut names = BTreeMap::new();
@@ -185,7 +192,7 @@ fn one<'a>(
     let by_check = ready.gate.cargo_test.is_some() || ready.gate.only.is_some();
     let wanted: Option<Vec<String>> = by_check.then(|| names.values().cloned().collect());
     let mut runs: Vec<Ran> = Vec::new();
-    for _ in 0..session.options.baseline.max(1) {
+    for _ in 0..times.max(1) {
         if wanted.as_ref().is_some_and(Vec::is_empty) {
             break;
         }
@@ -229,6 +236,45 @@ fn one<'a>(
             ready,
         })),
     }
+}
+
+/// The clean runs anew, for gates that were not seen green as often as they should: those that are not so each time.
+pub(super) fn again(
+    session: &Session,
+    place: &Place<'_>,
+    clean: &BTreeMap<String, Clean<'_>>,
+    names: &BTreeSet<String>,
+) -> Result<Vec<Bad>> {
+    let mut bad = Vec::new();
+    for (name, before) in clean.iter().filter(|(name, _)| names.contains(*name)) {
+        session.log.say(&format!("clean tree again: gate {name}"));
+        let checks: Vec<String> = before.passed.iter().cloned().collect();
+        let mut say = |why| {
+            bad.push(Bad {
+                gate: name.clone(),
+                word: "flaky",
+                why,
+            });
+        };
+        let ready = match built(place, name, before.ready.gate)? {
+            Ok(ready) => ready,
+            Err(why) => {
+                say(why);
+                continue;
+            }
+        };
+        for _ in 0..session.options.baseline {
+            let run = ready.run(place, Some(&checks), &BTreeMap::new(), None)?;
+            let other = |check: &&String| run.outcome(check) != Outcome::Passed;
+            if let Some(check) = checks.iter().find(other) {
+                say(format!(
+                    "`{check}` passed in one clean run and not in another"
+                ));
+                break;
+            }
+        }
+    }
+    Ok(bad)
 }
 
 /// A gate built as the copy is now, or why it cannot be run.
@@ -355,6 +401,20 @@ fn green(
         .filter(|(_, outcome)| *outcome == Outcome::Passed)
         .map(|(name, _)| name)
         .collect())
+}
+
+/// A few of the checks that a gate lists, and how many more there are.
+fn some_of(listed: &BTreeSet<String>) -> String {
+    const SHOWN: usize = 5;
+    if listed.is_empty() {
+        return String::new();
+    }
+    let shown: Vec<&str> = listed.iter().take(SHOWN).map(String::as_str).collect();
+    let more = match listed.len().saturating_sub(SHOWN) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("; it lists `{}`{more}", shown.join("`, `"))
 }
 
 fn first_line(text: &str) -> &str {

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 
-use super::baseline::Clean;
+use super::baseline::{Bad, Clean};
 use super::judge::Armed;
 use super::sentinel::Watch;
 use super::{Applied, Judged, Session, elsewhere, together};
@@ -18,16 +18,21 @@ use crate::run::gate::{NotBuilt, Place, Ready, build_with};
 use crate::schema::rule::Rule;
 use crate::verdict::{Record, Verdict};
 
-/// Runs the rules one after another, then looks at the clean tree once more.
+/// Runs the rules that share a build, then the others one after another, then looks at the clean tree once more. Returns
+/// gates of which it showed only now that they are not green.
 pub(super) fn run<'s>(
     session: &'s Session,
     place: &Place<'_>,
     clean: &BTreeMap<String, Clean<'s>>,
-    todo: Vec<Applied<'_>>,
+    (woven, rest): (Vec<Applied<'_>>, Vec<Applied<'_>>),
     watch: &mut Watch<'s, '_>,
     told: &mut Judged,
-) -> Result<()> {
-    let together = together::run(session, place, clean, todo, watch, told)?;
+) -> Result<Vec<Bad>> {
+    let mut together = match together::run(session, place, clean, woven, watch, told)? {
+        Ok(together) => together,
+        Err(bad) => return Ok(bad),
+    };
+    together.rest.splice(0..0, rest);
     let start = Instant::now();
     let mut missed = Vec::new();
     let mut count = 0;
@@ -93,7 +98,8 @@ pub(super) fn run<'s>(
             session.tell(&mut told.records, declared_gap(applied.rule, record));
         }
     }
-    watch.look(place, &mut told.records)
+    watch.look(place, &mut told.records)?;
+    Ok(Vec::new())
 }
 
 /// One rule with a build of its own.

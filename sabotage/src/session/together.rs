@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 
-use super::baseline::Clean;
+use super::baseline::{Bad, Clean, again};
 use super::judge::Armed;
 use super::own::{declared_gap, expectation};
 use super::sentinel::Watch;
@@ -38,21 +38,18 @@ pub(super) struct Together<'a> {
     pub(super) reached: BTreeMap<String, bool>,
 }
 
-/// Runs what can be run together; what is caught is told.
-pub(super) fn run<'a, 's>(
-    session: &'s Session,
-    place: &Place<'_>,
-    clean: &BTreeMap<String, Clean<'s>>,
+/// Rules whose edits one build can hold, and the others.
+pub(super) fn divide<'a>(
+    session: &Session,
     todo: Vec<Applied<'a>>,
-    watch: &mut Watch<'s, '_>,
-    told: &mut Judged,
-) -> Result<Together<'a>> {
-    let start = Instant::now();
+) -> (Vec<Applied<'a>>, Vec<Applied<'a>>) {
+    if session.options.per_rule {
+        return (Vec::new(), todo);
+    }
     let mut bodies: BTreeMap<PathBuf, Option<Bodies>> = BTreeMap::new();
-    let (mut woven, mut rest) = (Vec::new(), Vec::new());
-    for applied in todo {
+    let fits = |applied: &Applied<'_>| {
         let activate = applied.rule.activate.as_ref();
-        let fits = !applied.files.is_empty()
+        !applied.files.is_empty()
             && activate.is_none_or(|activate| activate.features.is_empty())
             && applied.files.iter().all(|(path, changed)| {
                 let known = bodies.entry(path.clone()).or_insert_with(|| {
@@ -61,56 +58,86 @@ pub(super) fn run<'a, 's>(
                 known
                     .as_ref()
                     .is_some_and(|bodies| bodies.hold(&changed.splices))
-            });
-        if fits && expectation(clean, applied.rule).is_ok() {
-            woven.push(applied);
-        } else {
-            rest.push(applied);
-        }
+            })
+    };
+    let (woven, mut rest): (Vec<_>, Vec<_>) = todo.into_iter().partition(fits);
+    // A build that serves one rule serves it no better than its own.
+    if woven.len() < 2 {
+        rest.splice(0..0, woven);
+        return (Vec::new(), rest);
     }
+    (woven, rest)
+}
+
+/// The gates that decide about these rules.
+pub(super) fn gates(woven: &[Applied<'_>]) -> BTreeSet<String> {
+    let names = woven.iter().flat_map(|applied| gates_of(applied.rule));
+    names.map(str::to_owned).collect()
+}
+
+/// Runs what can be run together; what is caught is told. An error names gates that are flaky on the clean tree: they
+/// were run there once less than those of no such rule, and not with all rules built in instead.
+pub(super) fn run<'a, 's>(
+    session: &'s Session,
+    place: &Place<'_>,
+    clean: &BTreeMap<String, Clean<'s>>,
+    woven: Vec<Applied<'a>>,
+    watch: &mut Watch<'s, '_>,
+    told: &mut Judged,
+) -> Result<Result<Together<'a>, Vec<Bad>>> {
+    let start = Instant::now();
+    let names = gates(&woven);
+    let (mut woven, rest): (Vec<_>, Vec<_>) = woven
+        .into_iter()
+        .partition(|applied| expectation(clean, applied.rule).is_ok());
     let mut together = Together {
         rest,
         ..Together::default()
     };
-    // A build that serves one rule serves it no better than its own.
-    if session.options.per_rule || woven.len() < 2 {
-        together.rest.extend(woven);
-        return Ok(together);
+    let mut green = false;
+    if woven.len() > 1 {
+        session
+            .log
+            .say(&format!("one build for {} rules", woven.len()));
+        let before = told.records.len();
+        let mut bodies: BTreeMap<PathBuf, Option<Bodies>> = BTreeMap::new();
+        let mut originals: BTreeMap<PathBuf, String> = BTreeMap::new();
+        for (path, changed) in woven.iter().flat_map(|applied| &applied.files) {
+            let text = originals
+                .entry(path.clone())
+                .or_insert_with(|| changed.before.clone());
+            bodies
+                .entry(path.clone())
+                .or_insert_with(|| Bodies::of(text));
+        }
+        let all = All {
+            session,
+            place,
+            clean,
+            woven: &woven,
+        };
+        let result = all.inside(&bodies, watch, told, &mut together.reached);
+        let back = originals
+            .iter()
+            .map(|(path, text)| (path.as_path(), text.as_str()));
+        place.slot.write("one build for all", back)?;
+        place.slot.clean();
+        green = result?;
+        let count = told.records.len() - before;
+        if count > 0 {
+            let seconds = start.elapsed().as_secs_f64() / count as f64;
+            told.per_rule.insert("together".into(), seconds);
+        }
     }
-    session
-        .log
-        .say(&format!("one build for {} rules", woven.len()));
-    let originals: BTreeMap<PathBuf, String> = woven
-        .iter()
-        .flat_map(|applied| {
-            applied
-                .files
-                .iter()
-                .map(|(path, changed)| (path.clone(), changed.before.clone()))
-        })
-        .collect();
-    let before = told.records.len();
-    let all = All {
-        session,
-        place,
-        clean,
-        woven: &woven,
-    };
-    let result = all.inside(&bodies, watch, told, &mut together.reached);
-    let back = originals
-        .iter()
-        .map(|(path, text)| (path.as_path(), text.as_str()));
-    place.slot.write("one build for all", back)?;
-    place.slot.clean();
-    result?;
-    let count = told.records.len() - before;
     woven.retain(|applied| !told.records.contains_key(&applied.rule.id.value));
     together.rest.extend(woven);
-    if count > 0 {
-        let seconds = start.elapsed().as_secs_f64() / count as f64;
-        told.per_rule.insert("together".into(), seconds);
+    if !green {
+        let bad = again(session, place, clean, &names)?;
+        if !bad.is_empty() {
+            return Ok(Err(bad));
+        }
     }
-    Ok(together)
+    Ok(Ok(together))
 }
 
 /// The rules that share one build.
@@ -125,14 +152,14 @@ struct All<'x, 'a, 's> {
 type Done = (Vec<Record>, BTreeMap<String, bool>);
 
 impl<'s> All<'_, '_, 's> {
-    /// Weaves, builds, checks that no rule chosen is green, and judges each rule.
+    /// Weaves, builds, checks that no rule chosen is green, and judges each rule; false when it came to no judgement.
     fn inside(
         &self,
         bodies: &BTreeMap<PathBuf, Option<Bodies>>,
         watch: &mut Watch<'s, '_>,
         told: &mut Judged,
         reached: &mut BTreeMap<String, bool>,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let Self {
             session,
             place,
@@ -145,7 +172,7 @@ impl<'s> All<'_, '_, 's> {
             .collect();
         let mut out: BTreeSet<u32> = BTreeSet::new();
         let Some(gates) = built(session, place, bodies, woven, &names, &mut out)? else {
-            return Ok(());
+            return Ok(false);
         };
         for (name, ready) in &gates {
             let checks: Vec<String> = clean[*name].passed.iter().cloned().collect();
@@ -155,7 +182,7 @@ impl<'s> All<'_, '_, 's> {
                 .find(|check| run.outcome(check) != Outcome::Passed)
             {
                 session.log.note(&format!("with all rules built in and none chosen, `{check}` of gate {name} is not green; each rule is built alone"));
-                return Ok(());
+                return Ok(false);
             }
         }
         let compiled = (0..woven.len()).filter(|index| !out.contains(&(*index as u32 + 1)));
@@ -200,7 +227,8 @@ impl<'s> All<'_, '_, 's> {
             }
         }
         // Here, where it needs no build: what is judged alone after this is looked at on its own.
-        watch.look_at(place, &gates, &mut told.records)
+        watch.look_at(place, &gates, &mut told.records)?;
+        Ok(true)
     }
 
     /// Judges some of the rules by so many jobs; what was judged before an error is returned beside it.

@@ -151,18 +151,41 @@ fn what_chose_a_rule_of_the_tool_itself_chooses_none_of_its_gates() {
     assert!(out.contains("one build for 2 rules"), "{output:?}");
 }
 
+#[m0_spec::row(B8, B18)]
+#[test]
+fn a_test_that_fails_every_second_time_is_flaky_also_where_one_build_holds_the_rules() {
+    let both = [
+        rule("adds-wrong", "fn add", "self.0 + other", "0", "adds"),
+        rule("adds-worse", "fn add", "self.0 + other", "1", "adds"),
+    ];
+    let fixture = fixture(&both.concat());
+    let flip = fixture.cache().with_file_name("flip");
+    let flips = format!(
+        "fn adds() {{\n    let flip = \"{}\";\n    assert!(std::fs::remove_file(flip).is_err(), \"the second time\");\n    \
+         std::fs::write(flip, \"\").unwrap();\n",
+        flip.display()
+    );
+    fixture.write("tests/it.rs", &TESTS.replace("fn adds() {\n", &flips));
+    let (code, verdicts, answer) = fixture.verdicts(&[]);
+    assert_eq!((code, verdicts.len()), (4, 0), "{}", answer.out);
+    assert!(answer.out.contains("GATE flaky unit"), "{}", answer.out);
+}
+
 #[m0_spec::row(B7)]
 #[test]
 fn a_filter_that_matches_no_test_is_a_broken_expectation() {
     let rules = rule("adds-wrong", "fn add", "self.0 + other", "0", "addz");
-    let answer = fixture(&rules).check(&["--per-rule"], 3, &[("adds-wrong", "broken-expectation")]);
-    assert!(
-        answer
-            .out
-            .contains("has no check `addz` that runs clean, did you mean `adds`?"),
-        "{}",
-        answer.out
-    );
+    let fixture = fixture(&rules);
+    let wanted = [("adds-wrong", "broken-expectation")];
+    let answer = fixture.check(&["--per-rule"], 3, &wanted);
+    let near = "has no check `addz` that runs clean, did you mean `adds`?";
+    assert!(answer.out.contains(near), "{}", answer.out);
+    // Where nothing is near, as in a rule that `sabotage new` has just made, the names are shown.
+    let made = rules.replace("addz", "THE CHECK THAT SHOULD NOTICE");
+    fixture.write("sabotage/rules/r.yaml", &made);
+    let answer = fixture.check(&[], 3, &wanted);
+    let all = "that runs clean; it lists `it::adds`, `it::doubles`, `it::signs`";
+    assert!(answer.out.contains(all), "{}", answer.out);
 }
 
 #[m0_spec::row(B5)]
