@@ -22,6 +22,8 @@ pub mod signals;
 pub mod stream;
 pub mod supervise;
 pub mod websocket;
+pub mod websocket_bounds;
+pub mod websocket_hub;
 
 /// Every phase of every suite.
 pub fn all() -> Vec<Phase> {
@@ -43,6 +45,8 @@ pub fn all() -> Vec<Phase> {
         limits::PHASES,
         seams::PHASES,
         websocket::PHASES,
+        websocket_bounds::PHASES,
+        websocket_hub::PHASES,
     ]
     .concat()
 }

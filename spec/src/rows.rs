@@ -874,14 +874,29 @@ pub const K16: Row = Row { id: "K16", title: "FIN follows both close frames, who
 /// The peer's bytes are read only while the session awaits a message and none is there.
 pub const K17: Row = Row { id: "K17", title: "The peer's bytes are read only while the session awaits a message and none is there." };
 
-/// What waits for a peer never exceeds the window in bytes, or one message where a single one is larger, and the session waits for room.
-pub const K18: Row = Row { id: "K18", title: "What waits for a peer never exceeds the window in bytes, or one message where a single one is larger, and the session waits for room." };
+/// What waits for a peer never exceeds the window in bytes, or one message where a single one is larger; one that reads nothing is told with 1008 and ended, and nobody else notices.
+pub const K18: Row = Row { id: "K18", title: "What waits for a peer never exceeds the window in bytes, or one message where a single one is larger; one that reads nothing is told with 1008 and ended, and nobody else notices." };
+
+/// A session that panics is closed with 1011 and counted, and its worker serves on.
+pub const K19: Row = Row { id: "K19", title: "A session that panics is closed with 1011 and counted, and its worker serves on." };
+
+/// A handshake above the worker's limit of streams, or in the drain, is answered 503 with Retry-After.
+pub const K20: Row = Row { id: "K20", title: "A handshake above the worker's limit of streams, or in the drain, is answered 503 with Retry-After." };
+
+/// Every WebSocket of the hub, on every worker, gets each frame published after its handshake once and in order, as one message of text.
+pub const K21: Row = Row { id: "K21", title: "Every WebSocket of the hub, on every worker, gets each frame published after its handshake once and in order, as one message of text." };
 
 /// A WebSocket that is held counts as a stream of its worker, and its end leaves one line in the access log with the bytes that it was sent.
 pub const K22: Row = Row { id: "K22", title: "A WebSocket that is held counts as a stream of its worker, and its end leaves one line in the access log with the bytes that it was sent." };
 
 /// A receive or a send that is given up has taken or sent nothing.
 pub const K23: Row = Row { id: "K23", title: "A receive or a send that is given up has taken or sent nothing." };
+
+/// A hub that comes back with the last id it had goes on behind it, on any worker; one whose id is of no use is told with a reset.
+pub const K24: Row = Row { id: "K24", title: "A hub that comes back with the last id it had goes on behind it, on any worker; one whose id is of no use is told with a reset." };
+
+/// A hub's peer that is overtaken by the log is closed with 1008 behind frames in order, holds no more memory than its window, and delays nobody.
+pub const K25: Row = Row { id: "K25", title: "A hub's peer that is overtaken by the log is closed with 1008 behind frames in order, holds no more memory than its window, and delays nobody." };
 
 /// No field of an event can end it early or forge another: CR, LF, CRLF, NUL and U+2028 are encoded or refused.
 pub const S1: Row = Row { id: "S1", title: "No field of an event can end it early or forge another: CR, LF, CRLF, NUL and U+2028 are encoded or refused." };
@@ -1575,8 +1590,13 @@ pub const ALL: &[Row] = &[
     K16,
     K17,
     K18,
+    K19,
+    K20,
+    K21,
     K22,
     K23,
+    K24,
+    K25,
     S1,
     S2,
     S3,

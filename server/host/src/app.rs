@@ -10,9 +10,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
+use tokio::sync::Notify;
+
 use http::{HeaderMap, Request, Response};
 
 use crate::body::RequestBody;
+use crate::frames::Frames;
 use crate::held::EventStream;
 use crate::publisher::{Bus, Publisher};
 use crate::refusal::Refusal;
@@ -147,6 +150,7 @@ struct Inner {
     bus: Arc<Bus>,
     app_page: &'static [AtomicU64],
     draining: AtomicBool,
+    frame_bell: Notify,
 }
 
 impl HostContext {
@@ -163,6 +167,7 @@ impl HostContext {
                 bus,
                 app_page,
                 draining: AtomicBool::new(false),
+                frame_bell: Notify::new(),
             }),
         }
     }
@@ -204,6 +209,17 @@ impl HostContext {
     /// A held stream of every frame published from now on, or from the request's `Last-Event-ID` on.
     pub fn events(&self, request: &HeaderMap) -> EventStream {
         EventStream::from_request(request)
+    }
+
+    /// Every frame published from now on, or after a last event id, for a session to read at its own pace. Make
+    /// it before the request is answered: then nothing that the peer causes afterwards is missed.
+    pub fn frames(&self, last_event_id: Option<&str>) -> Frames {
+        Frames::new(self.clone(), last_event_id)
+    }
+
+    /// Rings when frames were published.
+    pub(crate) fn frame_bell(&self) -> &Notify {
+        &self.inner.frame_bell
     }
 
     /// Judges a request for a WebSocket: by its head, and by where a browser says that its page came from

@@ -311,6 +311,7 @@ async fn deliver(worker: Rc<Worker>, bell: AsyncFd<Doorbell>) {
             return;
         }
         guard.clear_ready();
+        worker.context().frame_bell().notify_waiters();
         while worker.fanout().deliver() {
             tokio::task::yield_now().await;
         }

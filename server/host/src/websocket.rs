@@ -5,6 +5,7 @@
 //! 101, and it offers no extension.
 
 mod channel;
+mod hub;
 mod session;
 #[cfg(test)]
 mod tests;
@@ -19,6 +20,8 @@ use http::header::{
 };
 use http::{Request, Response, StatusCode, Version};
 use m0_wire::ws::handshake::{Head, Origins, Refused, VERSION, judge};
+
+use crate::frames::Frames;
 
 pub use channel::{Closed, Message, WebSocket};
 pub(crate) use session::{End, run};
@@ -96,6 +99,13 @@ impl WebSocketUpgrade {
         self.answer(Upgraded {
             begin: Arc::new(Mutex::new(Some(begin))),
         })
+    }
+
+    /// The response that carries every published frame, each as a message of text that holds the event as an
+    /// [`EventStream`](crate::EventStream) would. A peer that is so slow that the log overtakes it is closed
+    /// with 1008.
+    pub fn frames<B: From<String>>(self, frames: Frames) -> Response<B> {
+        self.on(|socket| hub::run(socket, frames))
     }
 
     fn answer<B: From<String>>(self, upgraded: Upgraded) -> Response<B> {

@@ -18,7 +18,7 @@ use crate::ends::Ending;
 use crate::launch::Launch;
 use crate::peer::{Closing, PATIENCE, Peer, request};
 use crate::phase::{Phase, alone, beside};
-use crate::run::{Run, Witness};
+use crate::run::{Run, Witness, millis};
 use crate::server::{Server, sum};
 use crate::socket::{BINARY, CLOSE, HANDSHAKE, PING, PONG, Socket, TEXT, close, masked};
 use crate::until::{holds, until};
@@ -306,8 +306,9 @@ fn drain_silent_peers(run: &Run) -> Result<Witness> {
     let narrow = Peer::connect_narrow(server.addr(), 4096)?;
     let deaf = Socket::over(narrow, "/ws/flood?bytes=4000", &[])?;
     let log = server.log().clone();
+    let asked = Instant::now();
     let ended = server.stop()?;
-    run.at_least("exit", ended.after.as_millis() as f64, "ms", 280.0)?;
+    run.at_least("exit", millis(asked.elapsed()), "ms", CLOSE_MS as f64 - 1.0)?;
     run.within(
         "exit",
         ended.after,
@@ -348,12 +349,13 @@ fn close_handshake(run: &Run) -> Result<Witness> {
         ensure!(socket.peer.closed(PATIENCE)? == Closing::Fin, "reset");
     }
     // A close that nobody answers is waited for, but not for ever.
+    let opened = Instant::now();
     let mut socket = Socket::open(server.addr(), "/ws/close?code=1000")?;
     let (_, frame) = socket.until_close()?;
     let said = Instant::now();
     ensure!(frame.close_code()? == 1000, "{frame:?}");
     socket.peer.closed(PATIENCE)?;
-    run.at_least("cut", said.elapsed().as_millis() as f64, "ms", 300.0)?;
+    run.at_least("cut", millis(opened.elapsed()), "ms", 399.0)?;
     run.within("cut", said.elapsed(), Duration::from_millis(1500))?;
     echoes(&server)?;
     server.stop()?;

@@ -19,6 +19,11 @@ struct Ms {
 }
 
 #[derive(Deserialize)]
+struct Last {
+    last: Option<String>,
+}
+
+#[derive(Deserialize)]
 struct Size {
     bytes: usize,
 }
@@ -33,6 +38,7 @@ pub(crate) fn router() -> Router<HostContext> {
     // A method that is not GET is the host's to refuse: that is part of the handshake.
     Router::new()
         .route("/ws", any(echo))
+        .route("/ws/events", any(events))
         .route("/ws/slow", any(slow))
         .route("/ws/flood", any(flood))
         .route("/ws/close", any(close))
@@ -43,6 +49,16 @@ async fn echo(State(context): State<HostContext>, request: Request) -> Response<
     context
         .websocket(&request)
         .on(|socket| each(socket, Duration::ZERO))
+}
+
+/// Every published frame; a browser cannot set a field of the handshake, so the last id is in the query.
+async fn events(
+    State(context): State<HostContext>,
+    Query(Last { last }): Query<Last>,
+    request: Request,
+) -> Response<Body> {
+    let frames = context.frames(last.as_deref());
+    context.websocket(&request).frames(frames)
 }
 
 /// Takes its time with each message.
