@@ -30,6 +30,7 @@ pub mod runner;
 pub mod server;
 pub mod socket;
 pub mod suites;
+pub mod table;
 pub mod tape;
 mod until;
 

@@ -243,22 +243,27 @@ impl Peer {
             }
             continued = true;
         };
-        let body = match head.framing(false)? {
-            Framing::Empty => Vec::new(),
-            Framing::Length(length) => {
-                let length = usize::try_from(length)?;
-                self.take("the whole body", deadline, |bytes| {
-                    Ok(bytes.get(..length).map(|body| (body.to_vec(), length)))
-                })?
-            }
-            Framing::Chunked => self.chunked_body(deadline)?,
-            Framing::Close => self.body_until_closed(deadline)?,
-        };
+        let body = self.body(head.framing(false)?, deadline)?;
         Ok(Answer {
             head,
             body,
             continued,
         })
+    }
+
+    /// Reads a body of this framing until `deadline`.
+    pub fn body(&mut self, framing: Framing, deadline: Instant) -> Result<Vec<u8>> {
+        match framing {
+            Framing::Empty => Ok(Vec::new()),
+            Framing::Length(length) => {
+                let length = usize::try_from(length)?;
+                self.take("the whole body", deadline, |bytes| {
+                    Ok(bytes.get(..length).map(|body| (body.to_vec(), length)))
+                })
+            }
+            Framing::Chunked => self.chunked_body(deadline),
+            Framing::Close => self.body_until_closed(deadline),
+        }
     }
 
     fn chunked_body(&mut self, deadline: Instant) -> Result<Vec<u8>> {

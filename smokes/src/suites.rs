@@ -7,6 +7,7 @@ use crate::phase::Phase;
 
 pub mod accept;
 pub mod beat;
+pub mod body;
 pub mod drain;
 pub mod endure;
 pub mod http;
@@ -21,6 +22,7 @@ pub mod seams;
 pub mod signals;
 pub mod stream;
 pub mod supervise;
+pub mod table;
 pub mod websocket;
 pub mod websocket_bounds;
 pub mod websocket_hub;
@@ -42,7 +44,9 @@ pub fn all() -> Vec<Phase> {
         replay::PHASES,
         output::PHASES,
         http::PHASES,
+        body::PHASES,
         limits::PHASES,
+        table::PHASES,
         seams::PHASES,
         websocket::PHASES,
         websocket_bounds::PHASES,

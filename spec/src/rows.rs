@@ -604,6 +604,18 @@ pub const E97: Row = Row { id: "E97", title: "A limit on the size of files never
 /// A burst that comes while one of two workers is blocked is taken whole by the other, without a wait for the blocked one.
 pub const E98: Row = Row { id: "E98", title: "A burst that comes while one of two workers is blocked is taken whole by the other, without a wait for the blocked one." };
 
+/// An answer whose body fails or panics midway is cut by a reset, counted or told once, and its worker serves on.
+pub const E99: Row = Row { id: "E99", title: "An answer whose body fails or panics midway is cut by a reset, counted or told once, and its worker serves on." };
+
+/// An answer that hangs midway holds its own connection only, and is cut by a reset at the drain's bound.
+pub const E100: Row = Row { id: "E100", title: "An answer that hangs midway holds its own connection only, and is cut by a reset at the drain's bound." };
+
+/// A body that its reader does not take, in either direction, costs the host at most 512 KiB.
+pub const E101: Row = Row { id: "E101", title: "A body that its reader does not take, in either direction, costs the host at most 512 KiB." };
+
+/// Beside 200 clients that never pause on their connections a new client is answered before they have had 64 answers more each.
+pub const E102: Row = Row { id: "E102", title: "Beside 200 clients that never pause on their connections a new client is answered before they have had 64 answers more each." };
+
 /// A frame appended is read whole, with the id it was stamped with.
 pub const F1: Row = Row { id: "F1", title: "A frame appended is read whole, with the id it was stamped with." };
 
@@ -1297,6 +1309,9 @@ pub const W41: Row = Row { id: "W41", title: "A request refused behind others on
 /// A refused request, and a connection cut by a deadline, leaves one line in the log that names the reason.
 pub const W42: Row = Row { id: "W42", title: "A refused request, and a connection cut by a deadline, leaves one line in the log that names the reason." };
 
+/// A final answer to a request whose body waits for 100 Continue says close.
+pub const W43: Row = Row { id: "W43", title: "A final answer to a request whose body waits for 100 Continue says close." };
+
 /// Every row that is not retired, in the order of the areas.
 pub const ALL: &[Row] = &[
     B1,
@@ -1499,6 +1514,10 @@ pub const ALL: &[Row] = &[
     E96,
     E97,
     E98,
+    E99,
+    E100,
+    E101,
+    E102,
     F1,
     F2,
     F3,
@@ -1730,4 +1749,5 @@ pub const ALL: &[Row] = &[
     W40,
     W41,
     W42,
+    W43,
 ];

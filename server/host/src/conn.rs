@@ -368,6 +368,11 @@ impl Conn {
         self.refusal.get()
     }
 
+    /// A final answer now leaves it open whether the next bytes are a body that was not asked for.
+    pub(crate) fn body_may_not_come(&self) -> bool {
+        self.scanner.borrow().body_may_not_come()
+    }
+
     pub(crate) fn phase(&self) -> Phase {
         self.scanner.borrow().phase()
     }

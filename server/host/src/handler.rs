@@ -102,7 +102,7 @@ where
                     entry,
                 )
             };
-            if worker.draining() {
+            if worker.draining() || conn.body_may_not_come() {
                 // HTTP/1.1 clients must not send another request on this connection.
                 answer
                     .headers_mut()

@@ -278,6 +278,13 @@ impl Scanner {
         self.facts.expects_continue && !self.facts.http10
     }
 
+    /// Whether the only unanswered request waits for `100 Continue`, or has gone on without it, and its body
+    /// is not complete: after a final answer nobody can tell whether the next bytes are that body
+    /// (RFC 9110 section 10.1.1).
+    pub fn body_may_not_come(&self) -> bool {
+        self.expects_continue() && self.unanswered() == 1 && self.phase() == Phase::Body
+    }
+
     /// Whether the last released head asks for another protocol (RFC 9110 section 7.8).
     pub fn wants_upgrade(&self) -> bool {
         self.facts.says_upgrade && self.facts.upgrade_seen && !self.facts.http10

@@ -2,6 +2,7 @@
 
 use m0_wire::keepalive::{After, Facts, Linger, after_answer};
 use m0_wire::respond::{CONTINUE, error_answer, phrase};
+use m0_wire::{Limits, Scanner};
 
 fn goes_on() -> Facts {
     Facts {
@@ -134,4 +135,29 @@ fn a_field_with_a_line_break_is_a_bug_of_ours() {
 #[should_panic(expected = "a line break in a reason")]
 fn a_reason_with_a_line_break_is_a_bug_of_ours() {
     error_answer(400, "a\nb", &[]);
+}
+
+#[m0_spec::row(W43)]
+#[test]
+fn a_body_that_waits_for_100_continue_may_not_come() {
+    let asks = "POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n";
+    let cases = [
+        (asks.to_owned(), true),
+        (format!("{asks}x"), true),
+        (format!("{asks}xy"), false),
+        (asks.replace("Length: 2", "Length: 0"), false),
+        (asks.replace("HTTP/1.1", "HTTP/1.0"), false),
+        (asks.replace("Expect: 100-continue\r\n", ""), false),
+        // The answer in hand is another one's.
+        (format!("GET / HTTP/1.1\r\nHost: a\r\n\r\n{asks}"), false),
+    ];
+    for (bytes, wanted) in cases {
+        let mut scanner = Scanner::new(Limits::default());
+        scanner.feed(bytes.as_bytes());
+        assert_eq!(scanner.body_may_not_come(), wanted, "{bytes:?}");
+        if scanner.unanswered() == 2 {
+            scanner.answered();
+            assert!(scanner.body_may_not_come(), "{bytes:?} once its turn comes");
+        }
+    }
 }

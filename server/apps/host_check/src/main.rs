@@ -5,6 +5,7 @@
 
 mod beat;
 mod knobs;
+mod mirror;
 mod routes;
 mod sockets;
 mod stats;

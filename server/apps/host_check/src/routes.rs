@@ -52,6 +52,7 @@ pub(crate) fn router(context: HostContext) -> Router {
         .route("/panic", get(panics))
         .route("/big", get(big))
         .merge(sockets::router())
+        .merge(crate::mirror::routes())
         .layer(axum::extract::DefaultBodyLimit::disable())
         .layer(from_fn_with_state(context.clone(), name_worker))
         .with_state(context)
