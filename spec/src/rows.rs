@@ -910,6 +910,9 @@ pub const K24: Row = Row { id: "K24", title: "A hub that comes back with the las
 /// A hub's peer that is overtaken by the log is closed with 1008 behind frames in order, holds no more memory than its window, and delays nobody.
 pub const K25: Row = Row { id: "K25", title: "A hub's peer that is overtaken by the log is closed with 1008 behind frames in order, holds no more memory than its window, and delays nobody." };
 
+/// The code of a close reaches a client that is still sending 16 MiB of the message that was refused.
+pub const K26: Row = Row { id: "K26", title: "The code of a close reaches a client that is still sending 16 MiB of the message that was refused." };
+
 /// No field of an event can end it early or forge another: CR, LF, CRLF, NUL and U+2028 are encoded or refused.
 pub const S1: Row = Row { id: "S1", title: "No field of an event can end it early or forge another: CR, LF, CRLF, NUL and U+2028 are encoded or refused." };
 
@@ -1616,6 +1619,7 @@ pub const ALL: &[Row] = &[
     K23,
     K24,
     K25,
+    K26,
     S1,
     S2,
     S3,

@@ -29,6 +29,10 @@ use crate::worker::Worker;
 /// Most bytes that are read and dropped from a peer that was refused.
 const LINGER_BYTES: usize = 256 * 1024;
 
+/// The same of a WebSocket: a client writes the whole of a message before it reads that it is too long. What
+/// this costs is bounded by time.
+const SOCKET_LINGER_BYTES: usize = 64 * 1024 * 1024;
+
 /// Why the engine's part ended, and how far the answer was then: dropping the engine ends it.
 enum Outcome {
     Ended(EngineEnd, Response),
@@ -50,7 +54,7 @@ pub(crate) async fn drive<S: Handle>(conn: Rc<Conn>, handler: S, worker: Rc<Work
                 // A cut answer must not look whole.
                 conn.reset_on_close();
             } else if conn.owes_input() {
-                linger(&conn, &worker).await;
+                linger(&conn, &worker, LINGER_BYTES).await;
             }
         }
         Outcome::Interrupted(why, response) => interrupted(&conn, &worker, why, response).await,
@@ -194,7 +198,7 @@ async fn hold(conn: &Rc<Conn>, worker: &Worker, plan: Replay, mut entry: Option<
     } else if conn.stream_fate() == Fate::Finished {
         conn.shutdown();
         if conn.owes_input() {
-            linger(conn, worker).await;
+            linger(conn, worker, LINGER_BYTES).await;
         }
     }
 }
@@ -210,8 +214,10 @@ async fn talk(conn: &Rc<Conn>, worker: &Rc<Worker>, begin: Begin, mut entry: Opt
         entry.sent(conn.sent_bytes() - sent_before);
     }
     match end {
-        // The server's side of the connection ends first (RFC 6455 section 7.1.1).
-        End::Closed => linger(conn, worker).await,
+        // The server's side of the connection ends first (RFC 6455 section 7.1.1), and the peer's close frame
+        // was its last.
+        End::Closed => conn.shutdown(),
+        End::Failed => linger(conn, worker, SOCKET_LINGER_BYTES).await,
         End::Gone => {}
         End::Cut => {
             worker.count_cut_stream();
@@ -243,13 +249,13 @@ async fn last_words(
     });
     // A peer that does not take even this gets the close alone.
     if timeout_at(bound, all).await.is_ok() {
-        linger(conn, worker).await;
+        linger(conn, worker, LINGER_BYTES).await;
     }
 }
 
 /// Sends FIN and reads on until the peer has closed too, within bounds: closing with bytes unread
 /// would reset the connection and destroy the answer on its way (RFC 9112 section 9.6).
-async fn linger(conn: &Rc<Conn>, worker: &Worker) {
+async fn linger(conn: &Rc<Conn>, worker: &Worker, most: usize) {
     conn.shutdown();
     let bound = Instant::now() + worker.settings().linger;
     let drained = poll_fn(|cx| {
@@ -257,7 +263,7 @@ async fn linger(conn: &Rc<Conn>, worker: &Worker) {
         if worker.cutting() {
             return Poll::Ready(());
         }
-        conn.poll_discard(cx, LINGER_BYTES)
+        conn.poll_discard(cx, most)
     });
     // The bound is the answer to a peer that never closes.
     let _ = timeout_at(bound, drained).await;

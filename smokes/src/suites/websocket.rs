@@ -6,8 +6,8 @@
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
-use m0_spec::{K3, K4, K5, K7, K8, K12, K13, K14, K15, K16, K22};
+use anyhow::{Context, Result, bail, ensure};
+use m0_spec::{K3, K4, K5, K7, K8, K12, K13, K14, K15, K16, K22, K26};
 use tungstenite::protocol::WebSocketConfig;
 use tungstenite::{Message, WebSocket, client::client_with_config};
 
@@ -27,7 +27,7 @@ use crate::until::{holds, until};
 pub const PHASES: &[Phase] = &[
     beside("ws-echo", 40, &[K12, K22], echo),
     beside("ws-handshakes", 20, &[K7, K8, K15], handshakes),
-    beside("ws-wrong-frames", 30, &[K3, K4, K5], wrong_frames),
+    beside("ws-wrong-frames", 30, &[K3, K4, K5, K26], wrong_frames),
     alone("ws-drain", 30, &[K13], drain),
     beside("ws-drain-silent-peers", 30, &[K14], drain_silent_peers),
     beside("ws-close-handshake", 20, &[K16], close_handshake),
@@ -243,8 +243,20 @@ fn wrong_frames(run: &Run) -> Result<Witness> {
             "{what}: reset before the code was read"
         );
     }
+    // A client that writes its whole message before it reads learns the code all the same.
+    let mut large = polite(server.addr(), "/ws")?;
+    large.send(Message::binary(vec![0; 16 << 20]))?;
+    let Message::Close(Some(told)) = large.read()? else {
+        bail!("a message of 16 MiB is not answered with a close");
+    };
+    ensure!(u16::from(told.code) == 1009, "{told:?}");
+    while large.read().is_ok() {}
     let told = server.log().events("cut").len();
-    ensure!(told == cases.len(), "{told} lines about {}", cases.len());
+    ensure!(
+        told == cases.len() + 1,
+        "{told} lines about {}",
+        cases.len()
+    );
     echoes(&server)?;
     server.stop()?;
     Ok(Witness::of("wrong frames", cases.len()))
@@ -283,8 +295,9 @@ fn drain(run: &Run) -> Result<Witness> {
         ensure!(how == Closing::Fin, "reset behind the close");
     }
     let count = held.len();
-    drop(held);
+    // Nor is it waited for that they close their sides.
     let ended = server.finish(&Ending::clean())?;
+    drop(held);
     run.within("exit after all have answered", ended.after, AT_ONCE)?;
     run.within("whole drain", asked.elapsed(), Duration::from_secs(2))?;
     let told: u64 = log

@@ -27,8 +27,10 @@ const CONTROL_BYTES: usize = 4096;
 /// How a WebSocket ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
-    /// Both sides have said close, or a fault was told.
+    /// Both sides have said close.
     Closed,
+    /// A fault was told; the peer may still be sending.
+    Failed,
     /// The peer left without a word.
     Gone,
     /// The host gave up.
@@ -56,6 +58,8 @@ struct Session<'a> {
     rest: Vec<u8>,
     vitals: Vitals,
     phase: Phase,
+    /// What the peer sent cannot be understood any more.
+    failed: bool,
     /// Whether the log has said why the peer is given up.
     told: bool,
 }
@@ -80,6 +84,7 @@ pub(crate) async fn run(
         rest: conn.become_tunnel(),
         vitals: Vitals::new(monotonic_ms()),
         phase: Phase::Open,
+        failed: false,
         told: false,
     };
     session.begin(begin, socket);
@@ -128,7 +133,13 @@ impl Session<'_> {
             self.talk(cx);
             match self.write(cx) {
                 Poll::Ready(Err(())) => break Poll::Ready(End::Gone),
-                Poll::Ready(Ok(())) if self.phase == Phase::Over => break Poll::Ready(End::Closed),
+                Poll::Ready(Ok(())) if self.phase == Phase::Over => {
+                    break Poll::Ready(if self.failed {
+                        End::Failed
+                    } else {
+                        End::Closed
+                    });
+                }
                 _ => {}
             }
             let listens = self.listens();
@@ -291,6 +302,7 @@ impl Session<'_> {
                 }
                 self.channel.outbox.borrow_mut().drop_unsent();
                 self.say_close(Some(code), why);
+                self.failed = true;
                 self.phase = Phase::Over;
             }
         }
