@@ -10,6 +10,7 @@
 
 pub mod answer;
 pub mod audience;
+pub mod conformance;
 pub mod ends;
 pub mod events;
 pub mod fake;

@@ -835,6 +835,9 @@ pub const H53: Row = Row { id: "H53", title: "Every flag and command has a text 
 /// The completions end in order, without a panic, when their reader has gone.
 pub const H54: Row = Row { id: "H54", title: "The completions end in order, without a panic, when their reader has gone." };
 
+/// A part of the conformance tier that did not run, or ran no case, is named and makes the run red.
+pub const H55: Row = Row { id: "H55", title: "A part of the conformance tier that did not run, or ran no case, is named and makes the run red." };
+
 /// What comes behind a request to upgrade is judged once it is answered, as frames after a 101 and as HTTP after any other answer, and none of it is lost.
 pub const K1: Row = Row { id: "K1", title: "What comes behind a request to upgrade is judged once it is answered, as frames after a 101 and as HTTP after any other answer, and none of it is lost." };
 
@@ -1594,6 +1597,7 @@ pub const ALL: &[Row] = &[
     H52,
     H53,
     H54,
+    H55,
     K1,
     K2,
     K3,

@@ -3,6 +3,7 @@
 //! Owns the commands and their flags. Refuses to do any work itself: each command is a file.
 //! Invariant: exit 0 when what was asked for is green, 1 when it is not, 2 for a wrong command line.
 
+mod conformance;
 mod gates;
 mod mutants;
 mod probe;
@@ -42,6 +43,13 @@ enum Command {
     /// Build host_check and the smokes, and run the smokes with the given arguments.
     #[command(disable_help_flag = true)]
     SmokeHost {
+        /// Passed on; `--help` and `--list` tell more.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
+    /// Build host_check and the conformance tier, and run the tier with the given arguments.
+    #[command(disable_help_flag = true)]
+    Conformance {
         /// Passed on; `--help` and `--list` tell more.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
@@ -131,6 +139,7 @@ fn dispatch(command: Command) -> Result<()> {
     match command {
         Command::Test(options) => test::run(&repository, &options),
         Command::SmokeHost { args } => smoke::run(&repository, &args),
+        Command::Conformance { args } => conformance::run(&repository, &args),
         Command::Probe { args } => probe::run(&repository, &args),
         Command::SabotageHost { args } => sabotage::run(&repository, &args),
         Command::SabotageLint => sabotage::lint(&repository),
