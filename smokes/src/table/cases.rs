@@ -34,6 +34,9 @@ pub struct Case {
     pub send: Vec<u8>,
     /// What is sent only once `100 Continue` has come.
     pub after_continue: Vec<u8>,
+    /// Whether it is sent in one write only: its last bytes stand behind a request that closes, where a server
+    /// need not wait for them (RFC 9112 9.6), so that they must come with it to be judged.
+    pub whole: bool,
     /// Whether our direction ends behind the last byte.
     pub half_close: bool,
     /// The answers, in order, interim ones included.
@@ -98,6 +101,8 @@ struct RawCase {
     section: String,
     send: Bytes,
     after_continue: Option<Bytes>,
+    #[serde(default)]
+    whole: bool,
     #[serde(default)]
     half_close: bool,
     answers: Option<Vec<String>>,
@@ -177,6 +182,7 @@ fn case(raw: RawCase, refused: bool) -> Result<Case> {
         refused,
         send: raw.send.bytes()?,
         after_continue: raw.after_continue.map_or(Ok(Vec::new()), Bytes::bytes)?,
+        whole: raw.whole,
         half_close: raw.half_close,
         answers,
         end,

@@ -55,7 +55,7 @@ const SENTINEL_BODY: &[u8] = b"ok\n";
 /// # Errors
 /// The connection could not be made at all.
 pub fn play(to: SocketAddr, case: &Case, cut: Cut) -> Result<Option<Miss>> {
-    if cut == Cut::Bytes && case.send.len() > LONGEST_IN_BYTES {
+    if cut == Cut::Bytes && (case.whole || case.send.len() > LONGEST_IN_BYTES) {
         return Ok(None);
     }
     let mut peer = Peer::connect(to)?;
