@@ -5,6 +5,7 @@
 //! a goal is missed), 2 for a wrong command line.
 
 use std::fs::{File, OpenOptions};
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -14,7 +15,7 @@ use clap::{Parser, Subcommand};
 use probes::machine::Machine;
 use probes::peak;
 use probes::questions::{QUESTIONS, Question, named};
-use probes::report::Report;
+use probes::report::{Report, verdict};
 use probes::session::{Session, raise_descriptor_limit};
 use probes::trace::trace;
 
@@ -29,12 +30,15 @@ struct Cli {
     /// Rounds instead of the probe's own number.
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
     rounds: Option<u16>,
-    /// Append one JSON object a figure to this file.
+    /// Append one JSON object a figure to this file, and one with the verdict of each probe.
     #[arg(long, global = true, value_name = "FILE")]
     json: Option<PathBuf>,
     /// A goal that is missed is a failure; ask for it on a quiet machine only.
     #[arg(long, global = true)]
     strict: bool,
+    /// Keep pictures of what a browser showed in this directory.
+    #[arg(long, global = true, value_name = "DIR")]
+    shots: Option<PathBuf>,
     /// Where host_check, examples/router, peer_axum, peer_actix, peer_nginx, peer_raw and trace are; by default beside this program.
     #[arg(long, global = true, value_name = "DIR")]
     bin_dir: Option<PathBuf>,
@@ -134,18 +138,24 @@ fn run(cli: &Cli) -> Result<bool> {
         if trace(question)? {
             continue;
         }
-        match ask(cli, question, &machine) {
+        let (lines, failure) = match ask(cli, question, &machine) {
             Ok(report) => {
                 anstream::println!("{}", report.table());
-                if let Some(json) = &mut json {
-                    report.append(json)?;
-                }
-                good &= report.keeps_every_goal() || !cli.strict;
+                let missed = report.missed();
+                good &= missed.is_none() || !cli.strict;
+                (report.lines(), missed)
             }
             Err(error) => {
                 // The next question may still be answered.
                 anstream::eprintln!("error: {}: {error:#}", question.name);
                 good = false;
+                (Vec::new(), Some(format!("{error:#}")))
+            }
+        };
+        if let Some(json) = &mut json {
+            let verdict = verdict(question, &machine, failure.as_deref());
+            for line in lines.iter().chain([&verdict]) {
+                writeln!(json, "{line}").context("cannot write the JSON lines")?;
             }
         }
     }
@@ -156,7 +166,8 @@ fn ask(cli: &Cli, question: &'static Question, machine: &Machine) -> Result<Repo
     let own = std::env::current_exe().context("cannot tell where this program is")?;
     let beside = own.parent().context("this program stands in a directory")?;
     let bin_dir = cli.bin_dir.clone().unwrap_or_else(|| beside.to_owned());
-    let session = Session::new(bin_dir, cli.rounds.map_or(question.rounds, usize::from));
+    let rounds = cli.rounds.map_or(question.rounds, usize::from);
+    let session = Session::new(bin_dir, rounds, cli.shots.clone());
     let mut report = Report::of(question, machine.clone());
     let outcome = (question.run)(&session, &mut report);
     session.close();

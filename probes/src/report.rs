@@ -4,10 +4,9 @@
 //! Refuses to measure. Invariant: both forms hold the same figures, and a report without a figure is an error.
 
 use std::fmt::Write as _;
-use std::io::Write;
 
 use anstyle::{AnsiColor, Style};
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
 use crate::machine::{self, Machine};
@@ -99,11 +98,20 @@ impl Report {
         self.load > self.machine.cores as f64
     }
 
-    /// Whether every goal is met.
-    pub fn keeps_every_goal(&self) -> bool {
-        self.figures
+    /// The first goal that is missed, in words; none when every goal is met.
+    pub fn missed(&self) -> Option<String> {
+        let missed = self
+            .figures
             .iter()
-            .all(|figure| figure.kept() != Some(false))
+            .find(|figure| figure.kept() == Some(false))?;
+        let (value, goal) = (missed.samples.median(), missed.goal?);
+        Some(format!(
+            "{} is {} {}, the goal is {}",
+            missed.quantity,
+            shown(value),
+            missed.unit,
+            shown(goal)
+        ))
     }
 
     /// An error when nothing was measured.
@@ -140,14 +148,6 @@ impl Report {
             line
         };
         self.figures.iter().map(line).collect()
-    }
-
-    /// Appends the JSON lines to a file.
-    pub fn append(&self, out: &mut impl Write) -> Result<()> {
-        for line in self.lines() {
-            writeln!(out, "{line}").context("cannot write the JSON lines")?;
-        }
-        Ok(())
     }
 
     /// The table, with colour; print it with `anstream`.
@@ -226,6 +226,19 @@ impl Report {
     }
 }
 
+/// What came of a probe as one JSON object: a goal that was missed, or why nothing was measured, is its failure.
+pub fn verdict(question: &Question, machine: &Machine, failure: Option<&str>) -> Value {
+    let rows: Vec<&str> = question.rows.iter().map(|row| row.id).collect();
+    json!({
+        "event": "verdict",
+        "test": format!("probe::{}", question.name),
+        "passed": failure.is_none(),
+        "failure": failure,
+        "rows": rows,
+        "commit": machine.commit,
+    })
+}
+
 /// JSON has no infinity; it is told by its name.
 fn number(value: f64) -> Value {
     if value.is_finite() {
@@ -251,7 +264,7 @@ fn shown(value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::Report;
+    use super::{Report, verdict};
     use crate::machine::Machine;
     use crate::questions::named;
     use crate::samples::Samples;
@@ -291,10 +304,7 @@ mod tests {
             (&lines[1]["value"], &lines[1]["goal"]),
             (&"infinite".into(), &().into())
         );
-        let mut bytes = Vec::new();
-        report.append(&mut bytes).expect("memory takes it");
-        let text = String::from_utf8(bytes).expect("JSON is text");
-        assert_eq!(text.lines().count(), 2);
+        assert_eq!(lines.len(), 2);
         let table = report.table();
         for word in [
             "2.000",
@@ -318,6 +328,19 @@ mod tests {
         assert!(one.ensure_measured().is_ok());
     }
 
+    #[m0_spec::row(H37)]
+    #[test]
+    fn a_verdict_says_why_nothing_was_measured() {
+        let report = report(0.0);
+        let said = |failure| verdict(report.question, &report.machine, failure);
+        let failed = serde_json::json!({
+            "event": "verdict", "test": "probe::drain", "passed": false, "failure": "no server", "rows": ["E87"],
+            "commit": "abc",
+        });
+        assert_eq!(said(Some("no server")), failed);
+        assert_eq!(said(None)["passed"], true);
+    }
+
     #[m0_spec::row(H39, E87)]
     #[test]
     fn the_median_is_held_against_the_goal_and_a_crowded_machine_is_named() {
@@ -326,14 +349,16 @@ mod tests {
             .figure("time", "ms", samples(&[90.0, 99.0, 300.0]))
             .goal(100.0)
             .swayed();
-        assert!(quiet.keeps_every_goal() && !quiet.is_crowded());
+        assert!(quiet.missed().is_none() && !quiet.is_crowded());
         assert!(!quiet.table().contains("crowded"), "{}", quiet.table());
         let mut crowded = report(7.0);
         crowded
             .figure("time", "ms", samples(&[90.0, 101.0, 300.0]))
             .goal(100.0)
             .swayed();
-        assert!(!crowded.keeps_every_goal() && crowded.is_crowded());
+        let missed = crowded.missed().unwrap_or_default();
+        assert_eq!(missed, "time is 101.0 ms, the goal is 100.0");
+        assert!(crowded.is_crowded());
         assert!(
             crowded.table().contains("load 7.00 on 2 cores"),
             "{}",

@@ -20,12 +20,14 @@ pub const NEVER_MS: u64 = 3_600_000;
 pub struct Session {
     bin_dir: PathBuf,
     rounds: usize,
+    shots: Option<PathBuf>,
     bar: ProgressBar,
 }
 
 impl Session {
-    /// Binaries of this directory, so many rounds; progress is shown where standard error is a terminal.
-    pub fn new(bin_dir: PathBuf, rounds: usize) -> Self {
+    /// Binaries of this directory, so many rounds, pictures into `shots` where there is one; progress is shown where
+    /// standard error is a terminal.
+    pub fn new(bin_dir: PathBuf, rounds: usize, shots: Option<PathBuf>) -> Self {
         let bar = ProgressBar::new(rounds as u64);
         let style = ProgressStyle::with_template("{spinner} {pos}/{len} rounds {msg} [{elapsed}]");
         bar.set_style(style.expect("the template is right"));
@@ -33,6 +35,7 @@ impl Session {
         Self {
             bin_dir,
             rounds,
+            shots,
             bar,
         }
     }
@@ -45,6 +48,21 @@ impl Session {
     /// Shows what is being done.
     pub fn shows(&self, what: &str) {
         self.bar.set_message(what.to_owned());
+    }
+
+    /// Keeps a picture, a PNG, where pictures are wanted.
+    ///
+    /// # Errors
+    ///
+    /// When the directory or the file cannot be written.
+    pub fn shot(&self, name: &str, png: &[u8]) -> Result<()> {
+        let Some(dir) = &self.shots else {
+            return Ok(());
+        };
+        let path = dir.join(format!("{name}.png"));
+        std::fs::create_dir_all(dir)
+            .and_then(|()| std::fs::write(&path, png))
+            .with_context(|| format!("cannot write {}", path.display()))
     }
 
     /// Ends the progress line.

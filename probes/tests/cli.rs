@@ -40,11 +40,15 @@ fn a_probe_without_its_server_fails_and_writes_no_figure() {
             errors.contains(&format!("error: {name}: cannot start")),
             "{name}: {errors}"
         );
-        assert_eq!(
-            std::fs::read_to_string(&json).expect("it was opened"),
-            "",
-            "{name}"
+        // What is left is the verdict: nothing was measured.
+        let left = std::fs::read_to_string(&json).expect("it was opened");
+        let verdict: serde_json::Value = serde_json::from_str(&left).expect("one line of JSON");
+        let failure = verdict["failure"].as_str().unwrap_or_default();
+        assert!(
+            verdict["passed"] == false && failure.starts_with("cannot start"),
+            "{name}: {left}"
         );
+        std::fs::remove_file(&json).expect("it was there");
     }
 }
 

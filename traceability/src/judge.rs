@@ -57,6 +57,7 @@ pub fn judge(workspace: &Workspace, ask: &Ask) -> Judged {
         ask,
         faults: workspace.faults.clone(),
         open: 0,
+        unproven: 0,
     };
     let unreadable = workspace
         .faults
@@ -69,6 +70,7 @@ pub fn judge(workspace: &Workspace, ask: &Ask) -> Judged {
         for (area, row) in workspace.rows.all() {
             judge.row(area, row);
         }
+        judge.proofs();
         judge.rules();
         judge.lock();
     }
@@ -96,6 +98,8 @@ struct Judge<'a> {
     ask: &'a Ask,
     faults: Vec<Fault>,
     open: usize,
+    /// Of these, rows that must be proven.
+    unproven: usize,
 }
 
 impl<'a> Judge<'a> {
@@ -306,6 +310,30 @@ impl<'a> Judge<'a> {
         }
     }
 
+    /// Results may be optional, but a proof that is asked for cannot do without them.
+    fn proofs(&mut self) {
+        let told = |fault: &Fault| matches!(fault.code, Code::ResultsMissing | Code::ResultsStale);
+        if self.unproven == 0 || self.faults.iter().any(told) {
+            return;
+        }
+        let config = &self.workspace.config;
+        let lacking = &self.workspace.results.lacking;
+        let absent = config.results.iter();
+        let absent = absent.filter(|source| source.optional && lacking.contains(&source.kind));
+        let words = absent.map(|source| match &source.made_by {
+            Some(command) => format!("{} (`{command}` makes it)", source.files),
+            None => source.files.clone(),
+        });
+        let words: Vec<String> = words.collect();
+        let message = format!(
+            "{} rows must be proven and cannot be without {}",
+            self.unproven,
+            words.join(" and ")
+        );
+        let at = At::file(Path::new(crate::config::FILE));
+        self.say(Code::ResultsMissing, at, message);
+    }
+
     fn active(&mut self, area: &Area, row: &Row, at: At, edges: &[&Edge]) {
         let id = &row.id.value;
         let results = &self.workspace.results;
@@ -376,6 +404,8 @@ impl<'a> Judge<'a> {
             || (unproven && results.lacks_sabotage())
         {
             self.open += 1;
+            let whole = self.ask.floor == Grade::Proven || (unproven && results.lacks_sabotage());
+            self.unproven += usize::from(wanted == Grade::Proven && whole);
         } else if unproven && broken(id) {
             let message = format!("{id} must be proven: no test of it has caught a sabotage");
             self.say(Code::BelowFloor, at, message);

@@ -36,7 +36,7 @@ pub(crate) fn gate(name: &'static str, command: &str) -> Gate {
     }
 }
 
-/// The gates, cheapest first; what `test`, `smoke-host` and `sabotage-host` leave behind, `trace` judges.
+/// The gates, cheapest first; `trace` judges what `test` and `smoke-host` leave behind.
 pub(crate) fn gates() -> Vec<Gate> {
     vec![
         gate("fmt", "cargo fmt --all --check"),
@@ -49,6 +49,7 @@ pub(crate) fn gates() -> Vec<Gate> {
         ),
         gate("test", "xtask test"),
         gate("smoke-host", "xtask smoke-host"),
+        gate("trace", "xtask trace"),
         Gate {
             apart: true,
             ..gate("deny", "xtask deny")
@@ -262,6 +263,16 @@ mod tests {
         let apart = |gate: &Gate| gate.apart.then_some(gate.name);
         let apart: Vec<&str> = gates().iter().filter_map(apart).collect();
         assert_eq!(apart, ["deny"]);
+    }
+
+    #[m0_spec::row(H49)]
+    #[test]
+    fn the_rows_are_judged_by_what_this_run_made() {
+        let gates = gates();
+        let place = |name: &str| gates.iter().position(|gate| gate.name == name);
+        let trace = place("trace").expect("a gate");
+        assert!(!gates[trace].apart && gates[trace].command == ["xtask", "trace"]);
+        assert!(place("test") < Some(trace) && place("smoke-host") < Some(trace));
     }
 
     #[m0_spec::row(H50)]

@@ -23,7 +23,7 @@ use screen::Judgement;
 /// What is made and how strictly it is judged.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Options {
-    /// Ask no row for more than this grade.
+    /// Ask no row for more than this grade; for `proven` the probes are measured, too.
     #[arg(long, value_enum, value_name = "GRADE", default_value_t = Floor::Passed)]
     floor: Floor,
     /// Of the sabotages, run those that the change since this revision touches; the rows that it touches
@@ -63,6 +63,8 @@ const RESULTS: [&str; 4] = [
     "smoke-results.jsonl",
     EVIDENCE,
 ];
+/// What the probes leave behind, when they are a step.
+const FIGURES: &str = "probe-results.jsonl";
 
 /// What makes evidence, the cheapest first, and the judgement after all of it.
 fn steps(options: &Options) -> Vec<Gate> {
@@ -82,8 +84,12 @@ fn steps(options: &Options) -> Vec<Gate> {
         steps.extend([
             gate("test", "xtask test"),
             gate("smoke-host", "xtask smoke-host"),
-            rules,
         ]);
+        // A row that needs a probe is not proven without its figures.
+        if options.floor == Floor::Proven {
+            steps.push(gate("probe", "xtask probe all --json"));
+        }
+        steps.push(rules);
     }
     let mut check = format!("xtask trace check --json --floor {}", options.floor.word());
     if let Some(rev) = &options.since {
@@ -101,7 +107,7 @@ fn steps(options: &Options) -> Vec<Gate> {
 pub(crate) fn run(repository: &Repository, options: &Options) -> Result<()> {
     let results = repository.results()?;
     if !options.judge_only {
-        clear(&results)?;
+        clear(&results, options.floor)?;
     }
     let own = std::env::current_exe().context("cannot tell where this program is")?;
     let report = results.join("report");
@@ -124,6 +130,9 @@ pub(crate) fn run(repository: &Repository, options: &Options) -> Result<()> {
                 continue;
             }
             "report" => step.command.push(report.display().to_string()),
+            "probe" => step
+                .command
+                .push(results.join(FIGURES).display().to_string()),
             _ => {}
         }
         outcomes.push(if options.json {
@@ -161,8 +170,9 @@ pub(crate) fn run(repository: &Repository, options: &Options) -> Result<()> {
 }
 
 /// Removes results of an earlier run, evidence of its shards too.
-fn clear(results: &Path) -> Result<()> {
-    for name in RESULTS {
+fn clear(results: &Path, floor: Floor) -> Result<()> {
+    let figures = (floor == Floor::Proven).then_some(FIGURES);
+    for name in RESULTS.into_iter().chain(figures) {
         remove(&results.join(name))?;
     }
     let entries =
@@ -225,7 +235,7 @@ pub(crate) fn summarise(markdown: &str) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Floor, Options, RESULTS, clear, steps};
+    use super::{FIGURES, Floor, Options, RESULTS, clear, steps};
 
     fn names(options: &Options) -> Vec<String> {
         steps(options)
@@ -249,17 +259,19 @@ mod tests {
             [
                 "xtask test",
                 "xtask smoke-host",
+                "xtask probe all --json",
                 "xtask sabotage-host",
                 "xtask trace check --json --floor proven",
                 "xtask trace report --html",
             ]
         );
         options.judge_only = true;
-        assert_eq!(names(&options), all[3..]);
+        assert_eq!(names(&options), all[4..]);
         options.judge_only = false;
         options.since = Some("main".into());
+        options.floor = Floor::Passed;
         assert_eq!(names(&options)[2], "xtask sabotage-host --since main");
-        let touched_rows_too = "xtask trace check --json --floor proven --since main";
+        let touched_rows_too = "xtask trace check --json --floor passed --since main";
         assert_eq!(names(&options)[3], touched_rows_too);
         assert_eq!(steps(&options)[2].nothing.map(|nothing| nothing.0), Some(7));
         assert!(
@@ -279,15 +291,15 @@ mod tests {
             "evidence.json",
             "evidence-1-of-2.json",
         ];
-        for name in old.iter().chain(&["probe-results.jsonl"]) {
+        for name in old.iter().chain(&[FIGURES]) {
             std::fs::write(dir.path().join(name), "old").expect("it is written");
         }
-        clear(dir.path()).expect("it can be cleared");
+        let figures = dir.path().join(FIGURES);
+        clear(dir.path(), Floor::Passed).expect("it can be cleared");
         assert!(old.iter().all(|name| !dir.path().join(name).exists()));
-        assert!(
-            dir.path().join("probe-results.jsonl").exists(),
-            "probes are no step of verify"
-        );
+        assert!(figures.exists(), "the probes are no step then");
+        clear(dir.path(), Floor::Proven).expect("it can be cleared");
+        assert!(!figures.exists());
     }
 
     #[m0_spec::row(H49)]
@@ -295,17 +307,14 @@ mod tests {
     fn every_result_that_trace_must_have_is_made_anew() {
         let repository = crate::repository::Repository::own().expect("this is a workspace");
         let config = traceability::config::Config::read(&repository.root).expect("it is right");
-        let asked = config
-            .results
-            .iter()
-            .filter(|source| !source.files.contains("probe"));
-        for source in asked {
+        let known: Vec<&str> = RESULTS.into_iter().chain([FIGURES]).collect();
+        for source in &config.results {
             let name = source
                 .files
                 .trim_start_matches("target/m0/")
                 .replace('*', "");
             assert!(
-                RESULTS.contains(&name.as_str()),
+                known.contains(&name.as_str()),
                 "{} would be an earlier run's",
                 source.files
             );

@@ -189,7 +189,7 @@ fn a_gate_that_does_not_exist_is_an_error_with_the_list_and_the_nearest() {
     let told = stderr(&output);
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     assert!(
-        told.contains("fmt, spec, tidy, lint, clippy, test, smoke-host, deny"),
+        told.contains("fmt, spec, tidy, lint, clippy, test, smoke-host, trace, deny"),
         "{told}"
     );
     let (_, nearest) = told.split_once("tip:").expect("a nearest one");

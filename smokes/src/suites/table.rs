@@ -6,7 +6,7 @@
 use anyhow::{Result, bail};
 use m0_spec::{
     E67, E68, E69, E72, E90, E91, W1, W2, W3, W4, W5, W6, W7, W8, W9, W10, W16, W18, W20, W21, W22,
-    W23, W24, W25, W26, W27, W28, W29, W30, W31, W32, W34, W38, W41,
+    W23, W24, W25, W26, W27, W28, W29, W30, W31, W32, W34, W38, W41, W43,
 };
 
 use super::http::launch;
@@ -31,14 +31,17 @@ pub const PHASES: &[Phase] = &[
     beside("table-length", 60, &[W8, W24, E91], |run| {
         played(run, "length")
     }),
-    beside("table-coding", 60, &[W7, W9, W20, W30, W31, E72], |run| {
-        played(run, "coding")
-    }),
+    beside(
+        "table-coding",
+        60,
+        &[W7, W9, W20, W30, W31, W43, E72],
+        |run| played(run, "coding"),
+    ),
     beside("table-chunk", 60, &[W21, W22], |run| played(run, "chunk")),
     beside("table-connection", 60, &[W16, W38, E90, E91], |run| {
         played(run, "connection")
     }),
-    beside("table-smuggling", 60, &[W23, W41, E72], |run| {
+    beside("table-smuggling", 60, &[W7, W23, W41, E72], |run| {
         played(run, "smuggling")
     }),
     beside(

@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
-use m0_spec::{K3, K4, K5, K7, K8, K12, K13, K14, K15, K16, K22, K26};
+use m0_spec::{K1, K3, K4, K5, K7, K8, K11, K12, K13, K14, K15, K16, K22, K26};
 use tungstenite::protocol::WebSocketConfig;
 use tungstenite::{Message, WebSocket, client::client_with_config};
 
@@ -25,11 +25,11 @@ use crate::until::{holds, until};
 
 /// Phases of this suite.
 pub const PHASES: &[Phase] = &[
-    beside("ws-echo", 40, &[K12, K22], echo),
+    beside("ws-echo", 40, &[K1, K12, K22], echo),
     beside("ws-handshakes", 20, &[K7, K8, K15], handshakes),
     beside("ws-wrong-frames", 30, &[K3, K4, K5, K26], wrong_frames),
     alone("ws-drain", 30, &[K13], drain),
-    beside("ws-drain-silent-peers", 30, &[K14], drain_silent_peers),
+    beside("ws-drain-silent-peers", 30, &[K11, K14], drain_silent_peers),
     beside("ws-close-handshake", 20, &[K16], close_handshake),
 ];
 

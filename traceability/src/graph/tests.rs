@@ -260,10 +260,27 @@ fn a_row_has_reached_no_more_than_its_weakest_kind() {
 #[test]
 fn a_gate_names_a_test_with_or_without_its_suite() {
     let own = test("p::b", "a::t", "b");
-    for check in ["t", "a::t", "p::b$a::t", "p::b a::t", "p::b::a::t"] {
+    for check in [
+        "t",
+        "a::t",
+        "p::b$a::t",
+        "p::b a::t",
+        "p::b::a::t",
+        "b$a::t",
+        "b::a::t",
+    ] {
         assert!(is_check(check, &own), "{check}");
     }
-    for check in ["tt", "a::tt", "q$a::t", "::t", ""] {
+    for check in [
+        "tt",
+        "a::tt",
+        "q$a::t",
+        "q::b$a::t",
+        "::b::a::t",
+        "$a::t",
+        "::t",
+        "",
+    ] {
         assert!(!is_check(check, &own), "{check}");
     }
     let phase = Test {

@@ -195,7 +195,7 @@ mod tests {
         root.join(".git/trace/source.json")
     }
 
-    #[m0_spec::row(T19)]
+    #[m0_spec::row(T18, T19)]
     #[test]
     fn what_is_kept_is_given_only_to_the_same_repository() {
         let dir = tempfile::tempdir().expect("a directory for the test");

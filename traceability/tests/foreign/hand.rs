@@ -244,6 +244,26 @@ fn each_way_to_lose_evidence_is_found_where_it_was_lost() {
     }
 }
 
+#[m0_spec::row(T6, T9)]
+#[test]
+fn a_proof_that_is_asked_for_cannot_do_without_its_results() {
+    let repo = proven();
+    let root = repo.path();
+    std::fs::remove_file(root.join("out/evidence.json")).expect("it was there");
+    let (code, found) = check(root);
+    assert_eq!(
+        (code, &found[..]),
+        (3, &["trace.yaml:1:1 results-missing".to_owned()][..])
+    );
+    let (_, said) = trace(root, &["check"]);
+    assert!(
+        said.contains("2 rows must be proven and cannot be without out/evidence.json"),
+        "{said}"
+    );
+    // Where no more than a pass is asked, they are optional.
+    assert_eq!(trace(root, &["check", "--floor", "passed"]).0, 0);
+}
+
 #[m0_spec::row(T24, T4)]
 #[test]
 fn results_of_another_commit_are_named_stale_with_exit_3() {

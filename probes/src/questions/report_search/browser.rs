@@ -185,6 +185,7 @@ async fn in_browser(session: &Session, browser: &WebDriver, page: &str) -> Resul
         let holds = ask(browser, &format!("{WORDS} {does}; return {is};")).await?;
         ensure!(holds == json!(true), "{what}: `{is}` does not hold");
     }
+    shoot(session, browser, "arrows").await?;
     // Enter, by the real keyboard, opens the first row that fits.
     session.shows("the page of a row");
     let search = browser.find(By::Id("search")).await?;
@@ -195,6 +196,7 @@ async fn in_browser(session: &Session, browser: &WebDriver, page: &str) -> Resul
         claim.contains("At 41 workers"),
         "the page of A41 says {claim}"
     );
+    shoot(session, browser, "row").await?;
     let body = || async { browser.find(By::Css("body")).await };
     body().await?.send_keys("" + Key::Right).await?;
     heading(browser, "A42").await?;
@@ -212,6 +214,7 @@ async fn in_browser(session: &Session, browser: &WebDriver, page: &str) -> Resul
             .await?;
         let colours = "const of = getComputedStyle(document.body); return of.backgroundColor + ' ' + of.color;";
         backs.push(ask(browser, colours).await?);
+        shoot(session, browser, scheme).await?;
     }
     let wanted = [
         json!("rgb(255, 255, 255) rgb(27, 27, 27)"),
@@ -243,6 +246,11 @@ async fn in_browser(session: &Session, browser: &WebDriver, page: &str) -> Resul
         times.push(slowest.context("no key was timed")?);
     }
     Ok(times)
+}
+
+/// A picture of the window as it is, where pictures are wanted.
+async fn shoot(session: &Session, browser: &WebDriver, name: &str) -> Result<()> {
+    session.shot(name, &browser.screenshot_as_png().await?)
 }
 
 async fn ask(browser: &WebDriver, script: &str) -> Result<Value> {
