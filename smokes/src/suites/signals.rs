@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use m0_spec::{D10, D11, D26, E21, E43};
-use nix::sys::signal::Signal;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 
 use super::drain::{AT_ONCE, launch};
 use crate::answer::lossy;
@@ -22,6 +23,12 @@ pub const PHASES: &[Phase] = &[
     beside("drain-second-term-ends-at-once", 30, &[D11], second_term),
     beside("drain-fifty-terms", 30, &[E43], fifty_terms),
     beside("drain-signal-to-the-group", 30, &[E43, E21], group_signal),
+    beside(
+        "drain-workers-told-first",
+        30,
+        &[E43, E21],
+        workers_told_first,
+    ),
     beside(
         "drain-crash-is-not-respawned",
         30,
@@ -125,6 +132,38 @@ fn group_signal(run: &Run) -> Result<Witness> {
         }
         server.finish(&Ending::clean())?;
     }
+    Ok(Witness::of("streams told", told))
+}
+
+/// The order that a signal to the group may take, made certain: each worker has begun to drain by its own
+/// TERM before the supervisor hears of the stop and forwards it.
+fn workers_told_first(run: &Run) -> Result<Witness> {
+    let server = launch(run, 2).start()?;
+    let audience = Audience::gather(&server, 1, 4)?;
+    audience.await_beats(2, PATIENCE)?;
+    // Keeps each worker in its drain until the forwarded signal has come.
+    let mut sleepers = one_connection_each(&server)?;
+    for peer in sleepers.values_mut() {
+        peer.send(request("GET", "/sleep?ms=2000", &[], b""))?;
+    }
+    server.check_running()?;
+    let mut told = 0;
+    for slot in 0..server.workers() {
+        let worker = server.pid_of_slot(slot)?;
+        kill(Pid::from_raw(worker), Signal::SIGTERM)
+            .with_context(|| format!("TERM to worker {slot}"))?;
+        for tape in audience.on(slot) {
+            farewell(tape, PATIENCE)?;
+            told += 1;
+        }
+    }
+    server.signal(Signal::SIGTERM)?;
+    for (slot, peer) in &mut sleepers {
+        peer.answer()?
+            .expect(200)
+            .with_context(|| format!("a request in flight on worker {slot}"))?;
+    }
+    server.finish(&Ending::clean())?;
     Ok(Witness::of("streams told", told))
 }
 
