@@ -916,6 +916,21 @@ pub const K25: Row = Row { id: "K25", title: "A hub's peer that is overtaken by 
 /// The code of a close reaches a client that is still sending 16 MiB of the message that was refused.
 pub const K26: Row = Row { id: "K26", title: "The code of a close reaches a client that is still sending 16 MiB of the message that was refused." };
 
+/// Of a peer that sends small messages without end a bounded number is taken before other work of its worker goes on.
+pub const K27: Row = Row { id: "K27", title: "Of a peer that sends small messages without end a bounded number is taken before other work of its worker goes on." };
+
+/// Of several receives that wait at once each gets a message of its own.
+pub const K28: Row = Row { id: "K28", title: "Of several receives that wait at once each gets a message of its own." };
+
+/// What a hub's peer says is read also while it is behind with reading.
+pub const K29: Row = Row { id: "K29", title: "What a hub's peer says is read also while it is behind with reading." };
+
+/// The bound of a pong runs only once everything up to the ping is with the socket.
+pub const K30: Row = Row { id: "K30", title: "The bound of a pong runs only once everything up to the ping is with the socket." };
+
+/// A close frame of ours that waits for its peer goes out also where the peer then breaks the protocol.
+pub const K31: Row = Row { id: "K31", title: "A close frame of ours that waits for its peer goes out also where the peer then breaks the protocol." };
+
 /// No field of an event can end it early or forge another: CR, LF, CRLF, NUL and U+2028 are encoded or refused.
 pub const S1: Row = Row { id: "S1", title: "No field of an event can end it early or forge another: CR, LF, CRLF, NUL and U+2028 are encoded or refused." };
 
@@ -1624,6 +1639,11 @@ pub const ALL: &[Row] = &[
     K24,
     K25,
     K26,
+    K27,
+    K28,
+    K29,
+    K30,
+    K31,
     S1,
     S2,
     S3,

@@ -24,7 +24,7 @@ use crate::engine::{Engine, EngineEnd, Handle};
 use crate::log;
 use crate::settings::Level;
 use crate::websocket::{self, Begin, End};
-use crate::worker::Worker;
+use crate::worker::{SocketHeld, Worker};
 
 /// Most bytes that are read and dropped from a peer that was refused.
 const LINGER_BYTES: usize = 256 * 1024;
@@ -140,7 +140,9 @@ pub(crate) async fn take_over(conn: &Rc<Conn>, worker: &Rc<Worker>) {
     match conn.take_held() {
         Some((Held::Events(plan), entry)) => hold(conn, worker, plan, entry).await,
         // In a box, so that other connections need no room for it.
-        Some((Held::Socket(begin), entry)) => Box::pin(talk(conn, worker, begin, entry)).await,
+        Some((Held::Socket(begin, place), entry)) => {
+            Box::pin(talk(conn, worker, (begin, place), entry)).await;
+        }
         None => {}
     }
 }
@@ -204,8 +206,12 @@ async fn hold(conn: &Rc<Conn>, worker: &Worker, plan: Replay, mut entry: Option<
 }
 
 /// Holds a WebSocket until both sides have said close, its peer leaves, or it is cut.
-async fn talk(conn: &Rc<Conn>, worker: &Rc<Worker>, begin: Begin, mut entry: Option<Box<Entry>>) {
-    let place = worker.hold_socket();
+async fn talk(
+    conn: &Rc<Conn>,
+    worker: &Worker,
+    (begin, place): (Begin, SocketHeld),
+    mut entry: Option<Box<Entry>>,
+) {
     let sent_before = conn.sent_bytes();
     let tell = |why| tell_cut(conn, Level::Info, why);
     let end = websocket::run(conn, worker, begin, tell).await;

@@ -114,7 +114,7 @@ impl fmt::Debug for Frames {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::pin::pin;
     use std::sync::Arc;
     use std::task::{Context, Poll, Waker};
@@ -126,7 +126,7 @@ mod tests {
     use crate::config::AppConfig;
     use crate::serve::shared;
 
-    fn scene() -> HostContext {
+    pub(crate) fn scene() -> HostContext {
         let variables = [("M0_WORKERS", "1"), ("M0_REPLAY_BYTES", "65536")];
         let config = AppConfig::from_parts(variables, std::iter::empty::<&str>());
         let settings = config.resolve(&[]).expect("valid");
@@ -134,7 +134,7 @@ mod tests {
         HostContext::new(0, settings, Arc::clone(&bus), app_page)
     }
 
-    fn publish(context: &HostContext, data: &str) -> FrameId {
+    pub(crate) fn publish(context: &HostContext, data: &str) -> FrameId {
         let write = |id, text: &mut Vec<u8>| Frame::new(Some(id), text).data(data).finish();
         context.log().append(1, write).expect("it fits")
     }

@@ -231,7 +231,8 @@ pub(crate) fn app_answer<B>(
             entry.answered(head.status);
         }
         head.headers.remove(CONTENT_LENGTH);
-        conn.hold(conn::Held::Socket(begin), entry);
+        // Its place is taken now: until the head is out others may ask for the same one.
+        conn.hold(conn::Held::Socket(begin, worker.hold_socket()), entry);
         return Response::from_parts(head, AnswerBody::upgraded(Rc::clone(conn)));
     }
     if let Some(entry) = &mut entry {

@@ -25,16 +25,18 @@ use crate::serve::shared;
 use crate::worker::Worker;
 
 /// One worker, and one connection of it whose peer is this process.
-struct Scene {
+pub(crate) struct Scene {
     bus: Arc<Bus>,
-    worker: Rc<Worker>,
-    client: TcpStream,
+    pub(crate) worker: Rc<Worker>,
+    pub(crate) client: TcpStream,
     accepted: Option<(Socket, Peer)>,
 }
 
 impl Scene {
-    fn new() -> Self {
-        let config = AppConfig::from_parts([("M0_WORKERS", "1")], std::iter::empty::<&str>());
+    /// With these settings.
+    pub(crate) fn new(settings: &[(&str, &str)]) -> Self {
+        let variables = [&[("M0_WORKERS", "1")], settings].concat();
+        let config = AppConfig::from_parts(variables, std::iter::empty::<&str>());
         let settings = config.resolve(&[]).expect("valid");
         let (bus, app_page) = shared(&settings, 0).expect("shared memory");
         bus.page.share(0).begin(std::process::id());
@@ -57,7 +59,7 @@ impl Scene {
     }
 
     /// Does `work` on a loop of its own.
-    fn on_a_loop(work: impl Future<Output = ()>) {
+    pub(crate) fn on_a_loop(work: impl Future<Output = ()>) {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -65,12 +67,17 @@ impl Scene {
         tokio::task::LocalSet::new().block_on(&runtime, work);
     }
 
-    /// A connection whose application has answered with a stream: its head may be on the wire.
-    fn answered_with_a_stream(&mut self) -> (Rc<Conn>, Response<AnswerBody<String>>) {
+    /// The connection.
+    pub(crate) fn conn(&mut self) -> Rc<Conn> {
         let (socket, peer) = self.accepted.take().expect("one waits");
         let scanner = Scanner::new(self.worker.limits());
         let conn = Conn::new(socket, peer, scanner, self.worker.share(), false).expect("a loop");
-        let conn = Rc::new(conn);
+        Rc::new(conn)
+    }
+
+    /// A connection whose application has answered with a stream: its head may be on the wire.
+    fn answered_with_a_stream(&mut self) -> (Rc<Conn>, Response<AnswerBody<String>>) {
+        let conn = self.conn();
         let stream = EventStream::from_request(&HeaderMap::new()).into_response::<String>();
         let answer = app_answer(stream, &conn, &self.worker, None);
         (conn, answer)
@@ -96,7 +103,7 @@ fn head_is_out(conn: &Conn, answer: Response<AnswerBody<String>>) {
 #[row(S27, S29)]
 #[test]
 fn what_is_published_between_the_head_and_the_takeover_is_the_streams_too() {
-    let mut scene = Scene::new();
+    let mut scene = Scene::new(&[]);
     Scene::on_a_loop(async {
         let (conn, answer) = scene.answered_with_a_stream();
         let (worker, log) = (Rc::clone(&scene.worker), scene.bus.log);
@@ -136,7 +143,7 @@ fn what_is_published_between_the_head_and_the_takeover_is_the_streams_too() {
 #[row(S30)]
 #[test]
 fn a_stream_whose_head_was_on_its_way_at_the_drain_is_told_as_well() {
-    let mut scene = Scene::new();
+    let mut scene = Scene::new(&[]);
     Scene::on_a_loop(async {
         let (conn, answer) = scene.answered_with_a_stream();
         scene.worker.context().begin_drain();

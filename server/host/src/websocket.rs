@@ -8,6 +8,8 @@ mod channel;
 mod hub;
 mod session;
 #[cfg(test)]
+mod session_tests;
+#[cfg(test)]
 mod tests;
 
 use std::future::Future;

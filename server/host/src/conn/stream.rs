@@ -14,13 +14,14 @@ use m0_wire::Phase;
 use super::{Conn, SCRATCH, Takeover};
 use crate::access::Entry;
 use crate::websocket::Begin;
+use crate::worker::SocketHeld;
 
 /// What a connection becomes once the head of its answer is out.
 pub(crate) enum Held {
     /// An event stream that begins so.
     Events(Replay),
-    /// A WebSocket.
-    Socket(Begin),
+    /// A WebSocket, and its place among the streams of the worker.
+    Socket(Begin, SocketHeld),
 }
 
 impl Conn {

@@ -213,6 +213,10 @@ impl Future for Recv<'_> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Message>> {
         let channel = self.channel;
         if let Some(message) = channel.inbox.take() {
+            if channel.wanted.get() > usize::from(self.counted) {
+                // Another call, perhaps of another task, awaits the next one.
+                channel.wake_driver();
+            }
             return Poll::Ready(Some(message));
         }
         if channel.closed.get() {

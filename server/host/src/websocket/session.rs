@@ -3,7 +3,7 @@
 //! Owns the order of one turn (the application, what waits for the peer, what the peer sent) and the
 //! closing handshake. Refuses to know how frames are read and written and when time is up: `m0_wire::ws`
 //! says. Invariants: the socket is read only while the application awaits a message, or once we have said
-//! close; after our close frame no other frame goes out; FIN comes after both close frames, or after a fault.
+//! close; one turn takes a bounded number of messages; after our close frame no other frame goes out; FIN comes after both close frames, or after a fault.
 
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -11,7 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use bytes::Bytes;
+use bytes::{Buf as _, Bytes};
 use m0_unix::clock::monotonic_ms;
 use m0_wire::Expired;
 use m0_wire::ws::{Decoder, Due, Event, Fault, Opcode, Vitals, code, frame};
@@ -23,6 +23,9 @@ use crate::worker::Worker;
 
 /// Room beyond the window for pongs. A peer that pings and does not read is not read either once it is full.
 const CONTROL_BYTES: usize = 4096;
+
+/// Most messages and control frames of one peer that are taken before the loop's other tasks get their turn.
+pub(super) const TURN_EVENTS: usize = 32;
 
 /// How a WebSocket ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,7 +58,7 @@ struct Session<'a> {
     talk: Option<Talk>,
     decoder: Decoder,
     /// Bytes that came behind the last message, at most one read of them.
-    rest: Vec<u8>,
+    rest: Bytes,
     vitals: Vitals,
     phase: Phase,
     /// What the peer sent cannot be understood any more.
@@ -81,7 +84,7 @@ pub(crate) async fn run(
         channel,
         talk: None,
         decoder: Decoder::new(worker.ws_limits()),
-        rest: conn.become_tunnel(),
+        rest: conn.become_tunnel().into(),
         vitals: Vitals::new(monotonic_ms()),
         phase: Phase::Open,
         failed: false,
@@ -129,6 +132,7 @@ impl Session<'_> {
             Some(Due::Cut(why)) => return Poll::Ready(self.cut(why, tell)),
             None => {}
         }
+        let mut events = 0;
         let end = loop {
             self.talk(cx);
             match self.write(cx) {
@@ -143,10 +147,16 @@ impl Session<'_> {
                 _ => {}
             }
             let listens = self.listens();
-            self.vitals.listens(listens, monotonic_ms());
+            let handed_over = self.channel.outbox.borrow().is_empty();
+            self.vitals.listens(listens && handed_over, monotonic_ms());
             if !listens {
                 break Poll::Pending;
             }
+            if events == TURN_EVENTS {
+                cx.waker().wake_by_ref();
+                break Poll::Pending;
+            }
+            events += 1;
             match self.read(cx, tell) {
                 Poll::Pending => break Poll::Pending,
                 Poll::Ready(Err(())) => break Poll::Ready(End::Gone),
@@ -259,7 +269,7 @@ impl Session<'_> {
                 let event = RefCell::new(None);
                 let got = self.conn.poll_raw(cx, |bytes| {
                     let fed = decoder.feed(bytes);
-                    rest.extend_from_slice(&bytes[fed.used..]);
+                    *rest = Bytes::copy_from_slice(&bytes[fed.used..]);
                     event.replace(fed.event);
                 });
                 match got {
@@ -271,9 +281,9 @@ impl Session<'_> {
                 event.into_inner()
             } else {
                 let fed = self.decoder.feed(&self.rest);
-                self.rest.drain(..fed.used);
+                self.rest.advance(fed.used);
                 if self.rest.is_empty() {
-                    self.rest = Vec::new();
+                    self.rest = Bytes::new();
                 }
                 fed.event
             };
@@ -300,8 +310,11 @@ impl Session<'_> {
                     tell(why);
                     self.told = true;
                 }
-                self.channel.outbox.borrow_mut().drop_unsent();
-                self.say_close(Some(code), why);
+                // A close frame of ours that still waits stands for this one.
+                if self.phase == Phase::Open {
+                    self.channel.outbox.borrow_mut().drop_unsent();
+                    self.say_close(Some(code), why);
+                }
                 self.failed = true;
                 self.phase = Phase::Over;
             }

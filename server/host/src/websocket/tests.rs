@@ -3,11 +3,15 @@
 use std::future::Future;
 use std::pin::pin;
 use std::rc::Rc;
-use std::task::{Context, Poll, Waker};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
 
 use m0_spec::row;
 
 use super::channel::{Channel, Closed, Message, WebSocket};
+use super::hub;
+use crate::frames::tests as frames;
 
 const WINDOW: usize = 1000;
 
@@ -103,4 +107,64 @@ fn a_closed_socket_gives_what_had_come_and_takes_nothing() {
     assert_eq!(once(socket.recv()), Poll::Ready(Some(text("last"))));
     assert_eq!(once(socket.recv()), Poll::Ready(None));
     assert!(channel.outbox.borrow().is_empty());
+}
+
+#[derive(Default)]
+struct Woken(AtomicUsize);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[row(K28)]
+#[test]
+fn two_tasks_that_await_a_message_each_get_one() {
+    let (channel, socket) = scene();
+    let driver = Arc::new(Woken::default());
+    channel.register(&Context::from_waker(&Arc::clone(&driver).into()));
+    let mut context = Context::from_waker(Waker::noop());
+    let (mut one, mut two) = (pin!(socket.recv()), pin!(socket.recv()));
+    assert!(one.as_mut().poll(&mut context).is_pending());
+    assert!(two.as_mut().poll(&mut context).is_pending());
+    channel.deliver(text("one"));
+    let before = driver.0.load(Ordering::Relaxed);
+    let got = one.as_mut().poll(&mut context);
+    assert_eq!(got, Poll::Ready(Some(text("one"))));
+    assert!(two.as_mut().poll(&mut context).is_pending());
+    let asked = driver.0.load(Ordering::Relaxed) - before;
+    assert_eq!(asked, 1, "nobody was asked for the second message");
+    channel.deliver(text("two"));
+    let got = two.as_mut().poll(&mut context);
+    assert_eq!(got, Poll::Ready(Some(text("two"))));
+}
+
+#[row(K29)]
+#[test]
+fn a_peer_of_the_hub_that_is_behind_is_heard() {
+    let (channel, socket) = scene();
+    let context = frames::scene();
+    let published = context.frames(None);
+    let data = "x".repeat(WINDOW);
+    for _ in 0..3 {
+        frames::publish(&context, &data);
+    }
+    let mut hub = pin!(hub::run(socket, published));
+    let mut waking = Context::from_waker(Waker::noop());
+    for behind in [2, 1] {
+        assert!(hub.as_mut().poll(&mut waking).is_pending());
+        let waiting = channel.outbox.borrow().len_bytes();
+        assert!(waiting > WINDOW, "{waiting} bytes wait, {behind} frames do");
+        for _ in 0..3 {
+            assert!(channel.wants(), "the peer is not read");
+            channel.deliver(text("dropped"));
+            assert!(hub.as_mut().poll(&mut waking).is_pending());
+        }
+        let still = channel.outbox.borrow().len_bytes();
+        assert_eq!(still, waiting, "something was sent again");
+        channel.outbox.borrow_mut().advance(waiting);
+    }
+    channel.close();
+    assert!(hub.as_mut().poll(&mut waking).is_ready());
 }
