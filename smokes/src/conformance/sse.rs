@@ -215,6 +215,7 @@ impl Session<'_> {
             ensure!(data["id"] == id, "id {id} with the data {data}");
             ids.push(Id::parse(id)?);
         }
+        consecutive(&ids)?;
         Ok(ids)
     }
 
