@@ -76,6 +76,9 @@ enum Command {
     /// The report of 1,000 rows in Chromium: does it work, and how fast is its search?
     #[command(name = "report_search", alias = "report-search")]
     ReportSearch,
+    /// `trace` on a repository of Python and one of TypeScript, whose own runners are run: what does it find?
+    #[command(name = "trace_runners", alias = "trace-runners")]
+    TraceRunners,
     /// Every probe, one after the other.
     All,
     /// Every probe with its question and its rows; measures nothing.
@@ -94,6 +97,7 @@ impl Command {
             Self::Crowd => "crowd",
             Self::TraceScale => "trace_scale",
             Self::ReportSearch => "report_search",
+            Self::TraceRunners => "trace_runners",
             Self::All | Self::List => return QUESTIONS.iter().collect(),
         };
         vec![named(name).expect("each command but two is a probe's name")]

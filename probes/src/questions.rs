@@ -11,6 +11,7 @@ mod memory;
 mod report_search;
 mod respawn;
 mod rps;
+mod trace_runners;
 mod trace_scale;
 
 use anyhow::Result;
@@ -35,7 +36,7 @@ pub struct Question {
 }
 
 /// Every probe.
-pub static QUESTIONS: [Question; 9] = [
+pub static QUESTIONS: [Question; 10] = [
     respawn::QUESTION,
     accept_spread::QUESTION,
     drain::QUESTION,
@@ -45,6 +46,7 @@ pub static QUESTIONS: [Question; 9] = [
     crowd::QUESTION,
     trace_scale::QUESTION,
     report_search::QUESTION,
+    trace_runners::QUESTION,
 ];
 
 /// The probe of a name.
@@ -57,7 +59,7 @@ mod tests {
     use super::{QUESTIONS, named};
     use std::collections::BTreeSet;
 
-    #[m0_spec::row(E51, E87, S18, S20, T18, T26)]
+    #[m0_spec::row(E51, E87, S18, S20, T18, T26, T27)]
     #[test]
     fn each_promise_that_wants_a_probe_has_one() {
         let names: BTreeSet<&str> = QUESTIONS.iter().map(|question| question.name).collect();
@@ -70,6 +72,7 @@ mod tests {
             ("crowd", "S18"),
             ("trace_scale", "T18"),
             ("report_search", "T26"),
+            ("trace_runners", "T27"),
         ];
         for (name, row) in cases {
             let question = named(name).expect("a probe");

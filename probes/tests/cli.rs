@@ -14,7 +14,7 @@ fn probes(bin_dir: &Path, args: &[&str]) -> Output {
     command.output().expect("the command starts")
 }
 
-const NAMES: [&str; 9] = [
+const NAMES: [&str; 10] = [
     "respawn",
     "accept_spread",
     "drain",
@@ -24,6 +24,7 @@ const NAMES: [&str; 9] = [
     "crowd",
     "trace_scale",
     "report_search",
+    "trace_runners",
 ];
 
 #[m0_spec::row(H37)]

@@ -1102,6 +1102,9 @@ pub const T25: Row = Row { id: "T25", title: "A row that is split is retired for
 /// In Chromium the report of 1,000 rows is searched within 100 ms a key, filtered, walked by the keyboard, and light or dark as the system asks, from a file alone.
 pub const T26: Row = Row { id: "T26", title: "In Chromium the report of 1,000 rows is searched within 100 ms a key, filtered, walked by the keyboard, and light or dark as the system asks, from a file alone." };
 
+/// A repository of Python and one of TypeScript are judged, code by code and place by place, by what pytest and node's own runner print of a real run.
+pub const T27: Row = Row { id: "T27", title: "A repository of Python and one of TypeScript are judged, code by code and place by place, by what pytest and node's own runner print of a real run." };
+
 /// A fork is refused while the process runs more than one thread.
 pub const U1: Row = Row { id: "U1", title: "A fork is refused while the process runs more than one thread." };
 
@@ -1701,6 +1704,7 @@ pub const ALL: &[Row] = &[
     T24,
     T25,
     T26,
+    T27,
     U1,
     U2,
     U3,

@@ -188,7 +188,10 @@ pub type Recorded = (String, usize);
 pub fn areas(root: &Path, spec: &Path, open: &Open) -> Result<(Vec<Area>, Vec<Fault>)> {
     let dir = root.join(spec);
     let mut names: Vec<PathBuf> = std::fs::read_dir(&dir)
-        .with_context(|| format!("cannot list {}", dir.display()))?
+        .with_context(|| {
+            let spec = dir.display();
+            format!("cannot list {spec}, where rows are kept; `trace new` makes the first")
+        })?
         .map(|entry| entry.map(|entry| spec.join(entry.file_name())))
         .collect::<std::io::Result<_>>()?;
     names.retain(|name| name.extension().is_some_and(|ext| ext == "yaml"));

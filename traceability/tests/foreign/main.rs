@@ -59,7 +59,10 @@ fn a_python_repository_goes_from_nothing_to_kept_and_falls_when_it_breaks() {
     let root = repo.path();
     // Nothing is promised: nothing is kept.
     let (code, said) = trace(root, &["check"]);
-    assert_eq!(code, 2, "there is no directory of rows: {said}");
+    assert!(
+        code == 2 && said.contains("`trace new` makes the first"),
+        "there is no directory of rows: {said}"
+    );
     for (claim, id) in [
         ("One and one are two.", "A1"),
         ("Nothing sums to zero.", "A2"),
@@ -242,6 +245,14 @@ fn a_rust_crate_is_judged_by_the_report_of_its_runner() {
     let root = repo.path();
     trace(root, &["new", "A", "Two is two.", "--why", "It is used."]);
     assert_eq!(check(root).0, 0);
+    // A crate that has no such attribute keeps it from the compiler.
+    let apart = source
+        .replace("    use my_spec::row;\n", "    //\n")
+        .replace("#[row(A1)]", "#[cfg_attr(any(), row(A1))]");
+    write(root, "src/lib.rs", &apart);
+    write(root, "out/junit.xml", junit);
+    let (code, said) = trace(root, &["check"]);
+    assert!(code == 0 && said.contains("passed 1"), "{code}: {said}");
     // Each of these is found with its own code and place.
     let skipped = junit.replace("is_two\"/>", "is_two\"><skipped/></testcase>");
     for (from, to, report, wanted) in [
