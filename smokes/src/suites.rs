@@ -11,6 +11,7 @@ pub mod body;
 pub mod drain;
 pub mod endure;
 pub mod http;
+pub mod last_request;
 pub mod limits;
 pub mod output;
 pub mod process_one;
@@ -46,6 +47,7 @@ pub fn all() -> Vec<Phase> {
         http::PHASES,
         body::PHASES,
         limits::PHASES,
+        last_request::PHASES,
         table::PHASES,
         seams::PHASES,
         websocket::PHASES,

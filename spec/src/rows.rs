@@ -616,6 +616,12 @@ pub const E101: Row = Row { id: "E101", title: "A body that its reader does not 
 /// Beside 200 clients that never pause on their connections a new client is answered before they have had 64 answers more each.
 pub const E102: Row = Row { id: "E102", title: "Beside 200 clients that never pause on their connections a new client is answered before they have had 64 answers more each." };
 
+/// The answer to the last request that M0\_MAX\_REQUESTS\_PER\_CONNECTION allows says Connection: close, and nothing pipelined behind it is served.
+pub const E103: Row = Row { id: "E103", title: "The answer to the last request that M0_MAX_REQUESTS_PER_CONNECTION allows says Connection: close, and nothing pipelined behind it is served." };
+
+/// What a client sends while the last answer of its connection is on its way resets nothing, because the close lingers.
+pub const E104: Row = Row { id: "E104", title: "What a client sends while the last answer of its connection is on its way resets nothing, because the close lingers." };
+
 /// A frame appended is read whole, with the id it was stamped with.
 pub const F1: Row = Row { id: "F1", title: "A frame appended is read whole, with the id it was stamped with." };
 
@@ -1542,6 +1548,8 @@ pub const ALL: &[Row] = &[
     E100,
     E101,
     E102,
+    E103,
+    E104,
     F1,
     F2,
     F3,

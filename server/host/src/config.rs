@@ -291,6 +291,7 @@ impl Reader<'_> {
             max_headers: self.number("M0_MAX_HEADERS") as usize,
             max_body_bytes: self.number("M0_MAX_BODY_BYTES"),
             max_connections: self.number("M0_MAX_CONNECTIONS") as usize,
+            max_requests_per_connection: self.number("M0_MAX_REQUESTS_PER_CONNECTION"),
             max_streams: self.number("M0_MAX_STREAMS") as usize,
             outbox_bytes: self.number("M0_OUTBOX_BYTES") as usize,
             replay_bytes: self.number("M0_REPLAY_BYTES") as usize,

@@ -71,6 +71,8 @@ pub(crate) struct Conn {
     refusal: Cell<Option<Refusal>>,
     interruption: Cell<Option<Interruption>>,
     response: Cell<Response>,
+    /// Requests that the application was handed, or the host answered in its place.
+    requests: Cell<u64>,
     /// Answers whose bodies have ended and that are not all with the socket.
     unsent: Cell<u64>,
     takeover: Cell<Takeover>,
@@ -113,6 +115,7 @@ impl Conn {
             refusal: Cell::new(None),
             interruption: Cell::new(None),
             response: Cell::new(Response::None),
+            requests: Cell::new(0),
             unsent: Cell::new(0),
             takeover: Cell::new(Takeover::None),
             held: RefCell::new(None),

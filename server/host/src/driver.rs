@@ -53,7 +53,7 @@ pub(crate) async fn drive<S: Handle>(conn: Rc<Conn>, handler: S, worker: Rc<Work
             } else if end == EngineEnd::Broken && response != Response::None {
                 // A cut answer must not look whole.
                 conn.reset_on_close();
-            } else if conn.owes_input() {
+            } else if conn.owes_input() || conn.may_have_crossed(worker.limits().max_requests) {
                 linger(&conn, &worker, LINGER_BYTES).await;
             }
         }

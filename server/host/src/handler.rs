@@ -102,7 +102,10 @@ where
                     entry,
                 )
             };
-            if worker.draining() || conn.body_may_not_come() {
+            // A connection that becomes a WebSocket carries no request anyway.
+            let last = conn.is_used_up(worker.limits().max_requests)
+                && answer.status() != StatusCode::SWITCHING_PROTOCOLS;
+            if worker.draining() || conn.body_may_not_come() || last {
                 // HTTP/1.1 clients must not send another request on this connection.
                 answer
                     .headers_mut()

@@ -74,6 +74,7 @@ pub struct Settings {
     pub max_headers: usize,
     pub max_body_bytes: u64,
     pub max_connections: usize,
+    pub max_requests_per_connection: u64,
     pub max_streams: usize,
     pub outbox_bytes: usize,
     pub replay_bytes: usize,

@@ -240,6 +240,13 @@ pub(crate) const VARIABLES: &[Variable] = &[
         "held by one worker; more get 503",
     ),
     number(
+        "M0_MAX_REQUESTS_PER_CONNECTION",
+        "0",
+        (0, 1 << 32),
+        "requests",
+        "the answer to the last of so many says close; 0 for any number",
+    ),
+    number(
         "M0_MAX_STREAMS",
         "65536",
         (0, 1 << 20),

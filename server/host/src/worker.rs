@@ -81,6 +81,7 @@ impl Worker {
             max_uri_bytes: settings.max_uri_bytes,
             max_headers: settings.max_headers,
             max_body_bytes: settings.max_body_bytes,
+            max_requests: settings.max_requests_per_connection,
             ..Limits::default()
         };
         let rhythm = Rhythm {

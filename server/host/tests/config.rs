@@ -75,6 +75,11 @@ fn every_bad_value_is_refused_with_its_name_and_what_is_right() {
         ("M0_REPLAY_BYTES", "1", "from 65536 to"),
         ("M0_HEARTBEAT_MS", "9", "from 10 to"),
         ("M0_CRASH_LIMIT", "0", "from 1 to"),
+        (
+            "M0_MAX_REQUESTS_PER_CONNECTION",
+            "4294967297",
+            "of requests from 0 to 4294967296",
+        ),
     ];
     for (name, value, right) in cases {
         let text = refusal_of(&[(name, value)]);

@@ -57,7 +57,7 @@ pub fn after_answer(facts: &Facts) -> After {
         "the answer asked for it"
     } else if facts.draining {
         "drain"
-    } else if facts.max_requests > 0 && facts.requests >= facts.max_requests {
+    } else if used_up(facts.requests, facts.max_requests) {
         "requests of this connection used up"
     } else {
         return After::Continue;
@@ -65,6 +65,18 @@ pub fn after_answer(facts: &Facts) -> After {
     // In a drain or at the cap the peer may already have sent its next request.
     let linger = facts.refused || !facts.body_complete || facts.head_keeps_alive;
     After::Close { linger, why }
+}
+
+/// Whether a connection that has carried `requests` requests carries no other; `max_requests` of 0 means
+/// any number.
+///
+/// ```
+/// use m0_wire::keepalive::used_up;
+///
+/// assert!(used_up(3, 3) && !used_up(2, 3) && !used_up(u64::MAX, 0));
+/// ```
+pub fn used_up(requests: u64, max_requests: u64) -> bool {
+    max_requests > 0 && requests >= max_requests
 }
 
 /// A lingering close under way: the answer and the FIN are out, what still comes is read and dropped.

@@ -1,7 +1,7 @@
 //! The sizes a peer may reach before it is refused.
 //!
 //! Owns the defaults; refuses to know where other values come from (the host parses variables).
-//! Invariant: every limit is finite, so what one connection can make the host hold is finite.
+//! Invariant: every limit on what is held is finite, so what one connection can make the host hold is finite.
 
 /// Bounds on what one request may send. All sizes are bytes unless the name says otherwise.
 ///
@@ -26,6 +26,8 @@ pub struct Limits {
     pub max_leading_empty_lines: u8,
     /// The method token; beyond it 501 (RFC 9112 section 3).
     pub max_method_bytes: usize,
+    /// Requests of one connection; what comes behind the last of them is dropped. 0 means any number.
+    pub max_requests: u64,
 }
 
 impl Default for Limits {
@@ -38,6 +40,7 @@ impl Default for Limits {
             max_chunk_ext_bytes: 4_096,
             max_leading_empty_lines: 2,
             max_method_bytes: 32,
+            max_requests: 0,
         }
     }
 }

@@ -7,6 +7,7 @@
 
 use crate::chunked::{Chunked, Chunks};
 use crate::head::{Block, Facts, Framing, Kind, Step};
+use crate::keepalive::used_up;
 use crate::limits::Limits;
 
 /// A rule that was broken: the status to answer and what was wrong.
@@ -209,11 +210,7 @@ impl Scanner {
         self.answered += 1;
         if matches!(self.state, State::Undecided) && self.unanswered() == 0 {
             // The answer was no: what was held is HTTP after all.
-            self.state = if self.facts.keep_alive() {
-                State::Head(Block::new(Kind::Request))
-            } else {
-                State::Ended
-            };
+            self.state = self.next_request();
             self.feed(&[]);
         }
     }
@@ -382,11 +379,19 @@ impl Scanner {
     fn end_request(&mut self) {
         self.state = if self.wants_upgrade() && self.unanswered() > 0 {
             State::Undecided
-        } else if self.facts.keep_alive() {
+        } else {
+            self.next_request()
+        };
+    }
+
+    /// What is read behind a request that is complete.
+    fn next_request(&self) -> State {
+        let last = used_up(self.requests_seen, self.limits.max_requests);
+        if self.facts.keep_alive() && !last {
             State::Head(Block::new(Kind::Request))
         } else {
             State::Ended
-        };
+        }
     }
 
     fn refuse(&mut self, fault: Fault, place: Place) {

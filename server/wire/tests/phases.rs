@@ -240,6 +240,40 @@ const CONTEXTS: [&[u8]; 5] = [
     b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n",
 ];
 
+#[m0_spec::row(W38, E103)]
+#[test]
+fn nothing_passes_behind_as_many_requests_as_the_limit() {
+    const GET: &[u8] = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+    let limits = Limits {
+        max_requests: 2,
+        ..Limits::default()
+    };
+    let bytes = GET.repeat(3);
+    for size in 1..=bytes.len() {
+        let mut scanner = Scanner::new(limits);
+        let mut released = 0;
+        for piece in bytes.chunks(size) {
+            released += scanner.feed(piece).pass;
+            released += scanner.ready().len();
+            scanner.consume(scanner.ready().len());
+        }
+        let seen = (released, scanner.requests_seen(), scanner.refusal());
+        assert_eq!(seen, (2 * GET.len(), 2, None), "pieces of {size} bytes");
+        scanner.answered();
+        scanner.answered();
+        assert_eq!((scanner.phase(), scanner.heap_bytes()), (Phase::Idle, 0));
+    }
+    // A request to upgrade that is the last one and is answered no.
+    let upgrade = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
+    let mut scanner = Scanner::new(limits);
+    passes(&mut scanner, GET);
+    scanner.answered();
+    passes(&mut scanner, upgrade);
+    assert_eq!(scanner.feed(GET).pass, 0);
+    scanner.answered();
+    assert_eq!((scanner.ready(), scanner.requests_seen()), (&b""[..], 2));
+}
+
 #[m0_spec::row(W17)]
 #[test]
 fn every_short_sequence_of_sharp_bytes_has_a_verdict() {

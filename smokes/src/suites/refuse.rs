@@ -120,6 +120,7 @@ fn bad_values(run: &Run) -> Result<Witness> {
         "M0_MAX_HEADERS",
         "M0_MAX_BODY_BYTES",
         "M0_MAX_CONNECTIONS",
+        "M0_MAX_REQUESTS_PER_CONNECTION",
         "M0_MAX_STREAMS",
         "M0_OUTBOX_BYTES",
         "M0_REPLAY_BYTES",

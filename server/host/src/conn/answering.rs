@@ -6,6 +6,7 @@
 
 use m0_page::WorkerCounter;
 use m0_unix::clock::monotonic_ms;
+use m0_wire::keepalive::{After, Facts, after_answer, used_up};
 
 use super::Conn;
 
@@ -26,6 +27,7 @@ impl Conn {
     /// A request's head is with the application.
     pub(crate) fn request_begins(&self) {
         self.response.set(Response::Pending);
+        self.requests.set(self.requests.get() + 1);
         self.share.counter(WorkerCounter::Requests).add(1);
     }
 
@@ -62,5 +64,22 @@ impl Conn {
 
     pub(crate) fn response(&self) -> Response {
         self.response.get()
+    }
+
+    /// Whether the request in hand is the last of this connection, because it may carry no more.
+    pub(crate) fn is_used_up(&self, max_requests: u64) -> bool {
+        used_up(self.requests.get(), max_requests)
+    }
+
+    /// Whether the peer may have sent another request before it read that the answer was the last one.
+    pub(crate) fn may_have_crossed(&self, max_requests: u64) -> bool {
+        let facts = Facts {
+            head_keeps_alive: self.scanner.borrow().keep_alive(),
+            requests: self.requests.get(),
+            max_requests,
+            body_complete: true,
+            ..Facts::default()
+        };
+        matches!(after_answer(&facts), After::Close { linger: true, .. })
     }
 }
