@@ -16,6 +16,7 @@ pub mod limits;
 pub mod output;
 pub mod process_one;
 pub mod producer;
+pub mod proxied;
 pub mod refuse;
 pub mod replay;
 pub mod respawn;
@@ -48,6 +49,7 @@ pub fn all() -> Vec<Phase> {
         body::PHASES,
         limits::PHASES,
         last_request::PHASES,
+        proxied::PHASES,
         table::PHASES,
         seams::PHASES,
         websocket::PHASES,

@@ -622,6 +622,18 @@ pub const E103: Row = Row { id: "E103", title: "The answer to the last request t
 /// What a client sends while the last answer of its connection is on its way resets nothing, because the close lingers.
 pub const E104: Row = Row { id: "E104", title: "What a client sends while the last answer of its connection is on its way resets nothing, because the close lingers." };
 
+/// From a peer that M0\_PROXY\_FROM names, the client's address in its PROXY header stands in the access log, in the log and in what the application is told.
+pub const E105: Row = Row { id: "E105", title: "From a peer that M0_PROXY_FROM names, the client's address in its PROXY header stands in the access log, in the log and in what the application is told." };
+
+/// A PROXY header from a peer that M0\_PROXY\_FROM does not name is a bad request.
+pub const E106: Row = Row { id: "E106", title: "A PROXY header from a peer that M0_PROXY_FROM does not name is a bad request." };
+
+/// A connection of a named proxy whose header is missing where it is required, malformed or late is closed without an answer, told once and counted.
+pub const E107: Row = Row { id: "E107", title: "A connection of a named proxy whose header is missing where it is required, malformed or late is closed without an answer, told once and counted." };
+
+/// With M0\_PROXY\_REQUIRED=0 a named proxy's connection without a header is served as its own, whatever the cut of its first bytes.
+pub const E108: Row = Row { id: "E108", title: "With M0_PROXY_REQUIRED=0 a named proxy's connection without a header is served as its own, whatever the cut of its first bytes." };
+
 /// A frame appended is read whole, with the id it was stamped with.
 pub const F1: Row = Row { id: "F1", title: "A frame appended is read whole, with the id it was stamped with." };
 
@@ -1342,6 +1354,18 @@ pub const W42: Row = Row { id: "W42", title: "A refused request, and a connectio
 /// A final answer to a request whose body waits for 100 Continue says close.
 pub const W43: Row = Row { id: "W43", title: "A final answer to a request whose body waits for 100 Continue says close." };
 
+/// A PROXY header of version 1 or 2 is read to its last byte and no further, over any cut into reads, and tells the client's address where it is one of TCP.
+pub const W44: Row = Row { id: "W44", title: "A PROXY header of version 1 or 2 is read to its last byte and no further, over any cut into reads, and tells the client's address where it is one of TCP." };
+
+/// A PROXY header that is malformed, longer than its bound, with a broken field or with a wrong checksum is refused, and a v2 field that is not known is skipped.
+pub const W45: Row = Row { id: "W45", title: "A PROXY header that is malformed, longer than its bound, with a broken field or with a wrong checksum is refused, and a v2 field that is not known is skipped." };
+
+/// LOCAL, UNKNOWN and what is not TCP leave the peer of the connection as it is.
+pub const W46: Row = Row { id: "W46", title: "LOCAL, UNKNOWN and what is not TCP leave the peer of the connection as it is." };
+
+/// A list of addresses and networks holds exactly the peers in them, an IPv4 peer at an IPv6 socket included.
+pub const W47: Row = Row { id: "W47", title: "A list of addresses and networks holds exactly the peers in them, an IPv4 peer at an IPv6 socket included." };
+
 /// Every row that is not retired, in the order of the areas.
 pub const ALL: &[Row] = &[
     B1,
@@ -1550,6 +1574,10 @@ pub const ALL: &[Row] = &[
     E102,
     E103,
     E104,
+    E105,
+    E106,
+    E107,
+    E108,
     F1,
     F2,
     F3,
@@ -1790,4 +1818,8 @@ pub const ALL: &[Row] = &[
     W41,
     W42,
     W43,
+    W44,
+    W45,
+    W46,
+    W47,
 ];

@@ -9,17 +9,37 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
+use m0_unix::sockets::Peer;
 
 use crate::engine::EngineBody;
 
 /// A request's body: a stream of [`Bytes`], at most `M0_MAX_BODY_BYTES` of them.
+///
+/// It also knows who sent it, since nothing else of a request does without a cost to every one of them. An axum
+/// `Router` wraps the body, so a service around it looks first:
+///
+/// ```
+/// use m0_host::{Peer, RequestBody};
+///
+/// fn tell_peer(request: &mut http::Request<RequestBody>) {
+///     let peer: Peer = request.body().peer();
+///     request.extensions_mut().insert(peer);
+/// }
+/// ```
 pub struct RequestBody {
     inner: EngineBody,
+    peer: Peer,
 }
 
 impl RequestBody {
-    pub(crate) fn new(inner: EngineBody) -> Self {
-        RequestBody { inner }
+    pub(crate) fn new(inner: EngineBody, peer: Peer) -> Self {
+        RequestBody { inner, peer }
+    }
+
+    /// Who sent the request: the other end of the connection, or the client that a proxy told of, where the operator
+    /// takes its word (`M0_PROXY_FROM`).
+    pub fn peer(&self) -> Peer {
+        self.peer
     }
 }
 

@@ -12,6 +12,7 @@ use std::time::Duration;
 use clap::error::{ContextKind, ErrorKind};
 use clap::{Arg, ArgAction, Command};
 
+use m0_wire::proxy::Networks;
 use m0_wire::ws::handshake::Origins;
 
 use crate::refusal::Refusal;
@@ -296,6 +297,8 @@ impl Reader<'_> {
             outbox_bytes: self.number("M0_OUTBOX_BYTES") as usize,
             replay_bytes: self.number("M0_REPLAY_BYTES") as usize,
             heartbeat: self.millis("M0_HEARTBEAT_MS"),
+            proxy_from: self.networks("M0_PROXY_FROM"),
+            proxy_required: self.switch("M0_PROXY_REQUIRED"),
             ws_max_message_bytes: self.number("M0_WS_MAX_MESSAGE_BYTES") as usize,
             ws_max_frame_bytes: self.number("M0_WS_MAX_FRAME_BYTES") as usize,
             ws_max_fragments: self.number("M0_WS_MAX_FRAGMENTS") as u32,
@@ -381,6 +384,13 @@ impl Reader<'_> {
         Origins::parse(text).unwrap_or_else(|| {
             self.refuse("M0_WS_ORIGINS");
             Origins::default()
+        })
+    }
+
+    fn networks(&mut self, name: &str) -> Networks {
+        Networks::parse(&self.raw(name).text).unwrap_or_else(|| {
+            self.refuse(name);
+            Networks::default()
         })
     }
 

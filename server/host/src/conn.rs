@@ -5,6 +5,8 @@
 //! sees it, and only this file reads from or writes to the socket.
 
 mod answering;
+mod driving;
+mod header;
 mod stream;
 mod upgraded;
 
@@ -16,8 +18,9 @@ use m0_page::{Share, WorkerCounter};
 use m0_streams::Fate;
 use m0_unix::clock::monotonic_ms;
 use m0_unix::sockets::{self, Peer};
+use m0_wire::proxy::Reader;
 use m0_wire::ws::Vitals;
-use m0_wire::{Deadlines, Expired, Phase, Place, Progress, Refusal, Scanner, Verdict};
+use m0_wire::{Expired, Phase, Place, Progress, Refusal, Scanner, Verdict};
 use serde_json::json;
 use socket2::Socket;
 use tokio::io::Interest;
@@ -44,6 +47,8 @@ pub(crate) enum Interruption {
     Expired(Expired),
     /// The bytes in the middle of a body were refused.
     Refused(Refusal),
+    /// The header of a proxy is not there, or is broken.
+    Header(&'static str),
     /// The drain's bound passed.
     Cut,
 }
@@ -62,7 +67,10 @@ pub(crate) enum Takeover {
 /// One connection. Shared between its driver, the engine's I/O, the sweep and the fan-out.
 pub(crate) struct Conn {
     socket: AsyncFd<Socket>,
-    peer: Peer,
+    /// The peer of the socket, until a proxy's header tells of another.
+    peer: Cell<Peer>,
+    /// Of a connection whose first bytes are a proxy's header, until it is whole.
+    header: RefCell<Option<Box<Reader>>>,
     /// Came while its worker drains.
     late: bool,
     share: Share<'static>,
@@ -107,7 +115,8 @@ impl Conn {
         let socket = AsyncFd::new(socket)?;
         let conn = Conn {
             socket,
-            peer,
+            peer: Cell::new(peer),
+            header: RefCell::new(None),
             late,
             share,
             scanner: RefCell::new(scanner),
@@ -137,8 +146,8 @@ impl Conn {
         self.late
     }
 
-    pub(crate) fn peer(&self) -> &Peer {
-        &self.peer
+    pub(crate) fn peer(&self) -> Peer {
+        self.peer.get()
     }
 
     /// Bytes for the engine, at most `room` of them, all seen by the scanner. Nothing handed over
@@ -166,6 +175,10 @@ impl Conn {
                 // Nobody knows yet what comes next; it waits in the socket until the answer is out.
                 None if scanner.is_undecided() => return Poll::Pending,
                 None if self.eof.get() => return Poll::Ready(Ok(())),
+                // The driver closes.
+                None if matches!(self.interruption.get(), Some(Interruption::Header(_))) => {
+                    return Poll::Pending;
+                }
                 None => {}
             }
             let read = SCRATCH.with_borrow_mut(|scratch| {
@@ -175,12 +188,22 @@ impl Conn {
                     self.eof.set(true);
                     return Poll::Ready(Ok(false));
                 }
+                let mut bytes = &scratch[..got];
+                let told = if self.awaits_header() {
+                    let Some(rest) = self.read_header(bytes, &mut scanner) else {
+                        return Poll::Ready(Ok(false));
+                    };
+                    bytes = &bytes[rest..];
+                    true
+                } else {
+                    false
+                };
                 let requests = scanner.requests_seen();
-                let fed = scanner.feed(&scratch[..got]);
+                let fed = scanner.feed(bytes);
                 if fed.pass > 0 {
-                    give(&scratch[..fed.pass]);
+                    give(&bytes[..fed.pass]);
                 }
-                let new_request = scanner.requests_seen() != requests;
+                let new_request = told || scanner.requests_seen() != requests;
                 self.note(|progress| {
                     progress.received(scanner.phase(), new_request, monotonic_ms());
                 });
@@ -363,7 +386,7 @@ impl Conn {
         log::event(
             Level::Warn,
             "cut",
-            json!({ "why": "the answer's body failed", "message": message, "peer": self.peer.to_string() }),
+            json!({ "why": "the answer's body failed", "message": message, "peer": self.peer().to_string() }),
         );
     }
 
@@ -377,6 +400,9 @@ impl Conn {
     }
 
     pub(crate) fn phase(&self) -> Phase {
+        if self.header_has_begun() {
+            return Phase::Head;
+        }
         self.scanner.borrow().phase()
     }
 
@@ -391,39 +417,6 @@ impl Conn {
         self.response.get() == Response::None
             && matches!(self.phase(), Phase::FirstByte | Phase::Idle)
             && !self.has_input()
-    }
-
-    /// The deadline that this connection has passed, if one has.
-    pub(crate) fn expired(&self, deadlines: &Deadlines, now_ms: u64) -> Option<Expired> {
-        self.progress.get().expired(deadlines, now_ms)
-    }
-
-    /// Makes the driver act; the first reason stands.
-    pub(crate) fn interrupt(&self, why: Interruption) {
-        if self.interruption.get().is_none() {
-            self.interruption.set(Some(why));
-        }
-        self.wake();
-    }
-
-    pub(crate) fn take_interruption(&self) -> Option<Interruption> {
-        self.interruption.take()
-    }
-
-    /// Remembers whom to wake.
-    pub(crate) fn register(&self, cx: &Context<'_>) {
-        let mut driver = self.driver.borrow_mut();
-        match driver.as_mut() {
-            Some(waker) => waker.clone_from(cx.waker()),
-            None => *driver = Some(cx.waker().clone()),
-        }
-    }
-
-    /// Wakes the driver.
-    pub(crate) fn wake(&self) {
-        if let Some(waker) = self.driver.borrow().as_ref() {
-            waker.wake_by_ref();
-        }
     }
 }
 

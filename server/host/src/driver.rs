@@ -47,7 +47,9 @@ pub(crate) async fn drive<S: Handle>(conn: Rc<Conn>, handler: S, worker: Rc<Work
     let outcome = engine_part(&conn, handler, &worker).await;
     match outcome {
         Outcome::Ended(end, response) => {
-            if let Some(refusal) = conn.refusal() {
+            if conn.header_has_begun() {
+                header_refused(&conn, &worker, "ended before its PROXY header was complete");
+            } else if let Some(refusal) = conn.refusal() {
                 tell_refusal(&conn, refusal.status, refusal.reason);
                 last_words(&conn, &worker, refusal.status, refusal.reason, &[]).await;
             } else if end == EngineEnd::Broken && response != Response::None {
@@ -117,6 +119,10 @@ async fn interrupted(conn: &Rc<Conn>, worker: &Worker, why: Interruption, respon
                 conn.reset_on_close();
             }
         }
+        Interruption::Header(why) => header_refused(conn, worker, why),
+        Interruption::Expired(_) if conn.header_has_begun() => {
+            header_refused(conn, worker, "PROXY header not complete in time");
+        }
         Interruption::Expired(expired) => match expired.answer {
             Some(status) if answerable => {
                 tell_cut(conn, Level::Info, expired.why);
@@ -133,6 +139,12 @@ async fn interrupted(conn: &Rc<Conn>, worker: &Worker, why: Interruption, respon
             conn.reset_on_close();
         }
     }
+}
+
+/// A proxy that does not keep its protocol gets no answer: it has asked nothing, and would take it for its client's.
+fn header_refused(conn: &Conn, worker: &Worker, why: &str) {
+    worker.count_header_refused();
+    tell_cut(conn, Level::Warn, why);
 }
 
 /// Goes on with a connection whose head is out and whose engine is gone.

@@ -62,7 +62,12 @@ impl<S: Handle> Engine<S> {
             .max_buf_size(settings.max_head_bytes.max(64 * 1024))
             // Deadlines are kept by one sweep over all connections.
             .header_read_timeout(None)
-            .serve_connection(Io { conn }, Adapter { handler });
+            .serve_connection(
+                Io {
+                    conn: Rc::clone(&conn),
+                },
+                Adapter { handler, conn },
+            );
         Engine {
             inner: Box::pin(inner),
         }
@@ -125,6 +130,7 @@ impl Write for Io {
 /// The host's handler in the engine's terms.
 struct Adapter<S> {
     handler: S,
+    conn: Rc<Conn>,
 }
 
 impl<S: Handle> Service<hyper::Request<EngineBody>> for Adapter<S> {
@@ -133,6 +139,8 @@ impl<S: Handle> Service<hyper::Request<EngineBody>> for Adapter<S> {
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>>>>;
 
     fn call(&self, request: hyper::Request<EngineBody>) -> Self::Future {
-        Box::pin(self.handler.handle(request.map(RequestBody::new)))
+        let peer = self.conn.peer();
+        let request = request.map(|body| RequestBody::new(body, peer));
+        Box::pin(self.handler.handle(request))
     }
 }

@@ -78,7 +78,7 @@ where
                 Box::new(Entry::new(
                     request.method().clone(),
                     request.uri().path().to_owned(),
-                    *conn.peer(),
+                    conn.peer(),
                     worker.slot(),
                 ))
             });

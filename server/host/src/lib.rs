@@ -55,6 +55,8 @@ pub use held::EventStream;
 pub use m0_framelog::FrameId;
 pub use m0_page::{Page, PageSnapshot, ProducerCounter, WorkerCounter, WorkerState};
 pub use m0_streams::sse::Frame;
+pub use m0_unix::sockets::Peer;
+pub use m0_wire::proxy::Networks;
 pub use publisher::{PublishError, Published, Publisher};
 pub use refusal::{EXIT_CLEAN, EXIT_CONFIG, EXIT_CRASH_LOOP, EXIT_OS, EXIT_UNCLEAN, Refusal};
 pub use serve::{serve, serve_service};

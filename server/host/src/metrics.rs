@@ -32,7 +32,7 @@ type OfWorker = (&'static str, &'static str, fn(&ShareSnapshot) -> u64);
 /// Name, help and figure of what the host has once.
 type OfHost = (&'static str, &'static str, fn(&PageSnapshot) -> u64);
 
-const WORKER_COUNTERS: [OfWorker; 11] = [
+const WORKER_COUNTERS: [OfWorker; 12] = [
     ("requests", "Requests whose head was read whole", |w| {
         w.requests
     }),
@@ -41,6 +41,11 @@ const WORKER_COUNTERS: [OfWorker; 11] = [
         "refused",
         "Connections and streams answered 503 because a limit was reached",
         |w| w.refused,
+    ),
+    (
+        "proxy_refused",
+        "Connections of proxies closed for want of a right header",
+        |w| w.proxy_refused,
     ),
     ("panics", "Panics caught in handlers and bodies", |w| {
         w.panics

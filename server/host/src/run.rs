@@ -289,6 +289,9 @@ where
             return;
         }
     };
+    if let Some(reader) = worker.header_reader(peer) {
+        conn.expect_header(reader);
+    }
     let key = worker.enter(&conn);
     let worker = Rc::clone(worker);
     tokio::task::spawn_local(async move {

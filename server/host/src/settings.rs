@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use m0_wire::proxy::Networks;
 use m0_wire::ws::handshake::Origins;
 
 use crate::refusal::Refusal;
@@ -79,6 +80,8 @@ pub struct Settings {
     pub outbox_bytes: usize,
     pub replay_bytes: usize,
     pub heartbeat: Duration,
+    pub proxy_from: Networks,
+    pub proxy_required: bool,
     pub ws_max_message_bytes: usize,
     pub ws_max_frame_bytes: usize,
     pub ws_max_fragments: u32,

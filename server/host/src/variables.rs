@@ -26,6 +26,8 @@ pub(crate) enum Kind {
     Path,
     /// Origins of pages between commas, or `*`.
     Origins,
+    /// Addresses and networks between commas, `unix` for peers at unix sockets.
+    Networks,
     /// A path of a request, or nothing.
     Target,
 }
@@ -66,6 +68,10 @@ impl Variable {
             Kind::Path => "want a path".to_owned(),
             Kind::Origins => {
                 "want origins between commas, say https://a.example,http://b.example:8080, or *"
+                    .to_owned()
+            }
+            Kind::Networks => {
+                "want addresses and networks between commas, say 192.0.2.0/24,::1,unix, or nothing"
                     .to_owned()
             }
             Kind::Target => {
@@ -273,6 +279,17 @@ pub(crate) const VARIABLES: &[Variable] = &[
         (10, HOUR),
         "ms",
         "comment on a stream that was idle for so long",
+    ),
+    Variable {
+        name: "M0_PROXY_FROM",
+        kind: Kind::Networks,
+        default: "",
+        help: "proxies whose PROXY header is read, between commas; unix for all at unix sockets",
+    },
+    switch(
+        "M0_PROXY_REQUIRED",
+        "1",
+        "0 serves such a proxy without a header too, as a client of its own",
     ),
     number(
         "M0_WS_MAX_MESSAGE_BYTES",

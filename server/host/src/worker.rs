@@ -9,6 +9,8 @@ use std::io;
 use std::rc::{Rc, Weak};
 
 use m0_page::{Page, PageSnapshot, Share, Verdict, WorkerCounter};
+use m0_unix::sockets::Peer;
+use m0_wire::proxy::Reader;
 use m0_wire::ws::{self, Rhythm};
 use m0_wire::{Deadlines, Limits};
 use serde_json::json;
@@ -191,6 +193,20 @@ impl Worker {
             self.count_refused();
             Some("this worker holds as many streams as it may; come back\n")
         }
+    }
+
+    /// What reads the header of this peer's connection; none from a peer that may not send one.
+    pub(crate) fn header_reader(&self, peer: Peer) -> Option<Reader> {
+        let from = &self.settings().proxy_from;
+        let allowed = match peer {
+            Peer::Tcp(address) => from.hold(address.ip()),
+            Peer::Unix => from.hold_unix(),
+        };
+        allowed.then(|| Reader::new(self.settings().proxy_required))
+    }
+
+    pub(crate) fn count_header_refused(&self) {
+        self.share.counter(WorkerCounter::ProxyRefused).add(1);
     }
 
     pub(crate) fn count_refused(&self) {

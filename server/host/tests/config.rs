@@ -75,6 +75,9 @@ fn every_bad_value_is_refused_with_its_name_and_what_is_right() {
         ("M0_REPLAY_BYTES", "1", "from 65536 to"),
         ("M0_HEARTBEAT_MS", "9", "from 10 to"),
         ("M0_CRASH_LIMIT", "0", "from 1 to"),
+        ("M0_PROXY_FROM", "10.0.0.1/8", "addresses and networks"),
+        ("M0_PROXY_FROM", "all", "addresses and networks"),
+        ("M0_PROXY_REQUIRED", "yes", "0 or 1"),
         (
             "M0_MAX_REQUESTS_PER_CONNECTION",
             "4294967297",

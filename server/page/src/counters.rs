@@ -69,6 +69,8 @@ pub enum WorkerCounter {
     BytesSent,
     /// Connections or streams answered 503 because a limit was reached.
     Refused,
+    /// Connections of proxies closed because their header was missing, broken or late.
+    ProxyRefused,
 }
 
 impl<'a> Page<'a> {

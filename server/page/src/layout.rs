@@ -20,7 +20,7 @@
 //! | share line + 2..=5 | accepted, deferrals, wake-ups, fruitless | the worker | kept |
 //! | share line + 6 | streams held | the worker's loop | `repair` sets 0 |
 //! | share line + 7 | flags: busy (the watch thread), starved (the loop), stopped (the supervisor) | each its own bit, by one atomic or/and | `repair` sets 0 |
-//! | counter line | the worker's counters | the worker | kept |
+//! | counter lines | the worker's counters | the worker | kept |
 
 use crate::{AtomicU64, Page};
 
@@ -30,7 +30,7 @@ pub const MAX_WORKERS: usize = 64;
 /// What word 2 says once the page is complete: `m0 page` and a digit, as bytes.
 pub(crate) const MAGIC: u64 = u64::from_be_bytes(*b"m0 page1");
 /// The version of everything after word 3.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 
 pub(crate) const EVENT_ID: usize = 0;
 pub(crate) const EPOCH: usize = 1;
@@ -44,7 +44,7 @@ const LINE: usize = 8;
 pub(crate) const SUPERVISOR: usize = LINE;
 pub(crate) const PRODUCER: usize = 2 * LINE;
 const SHARES: usize = 3 * LINE;
-const PER_WORKER: usize = 2 * LINE;
+const PER_WORKER: usize = 3 * LINE;
 
 /// Offsets inside a share line.
 pub(crate) mod line {
@@ -56,15 +56,15 @@ pub(crate) mod line {
     pub(crate) const FRUITLESS: usize = 5;
     pub(crate) const STREAMS: usize = 6;
     pub(crate) const FLAGS: usize = 7;
-    /// The counter line follows the share line.
+    /// The two counter lines follow the share line.
     pub(crate) const COUNTERS: usize = 8;
 }
 
 /// Words that a page for `workers` workers takes. Multiply by 8 for bytes.
 ///
 /// ```
-/// assert_eq!(m0_page::words_needed(1), 40);
-/// assert_eq!(m0_page::words_needed(4), 88);
+/// assert_eq!(m0_page::words_needed(1), 48);
+/// assert_eq!(m0_page::words_needed(4), 120);
 /// ```
 pub const fn words_needed(workers: usize) -> usize {
     SHARES + workers * PER_WORKER
@@ -76,7 +76,7 @@ impl<'a> Page<'a> {
         &self.words[index]
     }
 
-    /// A word of the two lines of the worker in `slot`.
+    /// A word of the three lines of the worker in `slot`.
     pub(crate) fn worker_word(&self, slot: usize, offset: usize) -> &'a AtomicU64 {
         assert!(
             slot < self.workers,

@@ -83,6 +83,7 @@ pub struct ShareSnapshot {
     pub panics: u64,
     pub bytes_sent: u64,
     pub refused: u64,
+    pub proxy_refused: u64,
 }
 
 impl Page<'_> {
@@ -142,6 +143,7 @@ impl Share<'_> {
             panics: counter(WorkerCounter::Panics),
             bytes_sent: counter(WorkerCounter::BytesSent),
             refused: counter(WorkerCounter::Refused),
+            proxy_refused: counter(WorkerCounter::ProxyRefused),
         }
     }
 }

@@ -88,13 +88,13 @@ fn words_that_are_no_page_are_refused_and_the_refusal_says_why() {
         &memory,
         AttachError::Version {
             found: 9,
-            expected: 1,
+            expected: 2,
         },
         "version 9",
     );
     for workers in [0, MAX_WORKERS as u32 + 1] {
         let memory = formatted();
-        memory[3].store(1 << 32 | u64::from(workers), Relaxed);
+        memory[3].store(2 << 32 | u64::from(workers), Relaxed);
         check(
             &memory,
             AttachError::Workers { found: workers },
@@ -129,8 +129,8 @@ fn the_first_words_stand_where_a_reader_of_another_language_looks() {
         "the event id"
     );
     assert_eq!(memory[2].load(Relaxed).to_be_bytes(), *b"m0 page1");
-    // Connections held are the first word of a worker's share, and every share has 16 words.
-    for (slot, held) in [(0, 24), (1, 40)] {
+    // Connections held are the first word of a worker's share, and every share has 24 words.
+    for (slot, held) in [(0, 24), (1, 48)] {
         let share = page.share(slot);
         share.begin(10);
         share.serving();
@@ -179,17 +179,17 @@ fn each_workers_words_stand_on_cache_lines_of_their_own() {
         let indices = everything(slot);
         assert_eq!(
             indices.len(),
-            16,
+            17,
             "each action has a word of its own: {indices:?}"
         );
         let own = lines(indices);
-        assert_eq!(own.len(), 2);
+        assert_eq!(own.len(), 3);
         assert!(taken.is_disjoint(&own), "slot {slot} shares a line");
         taken.extend(own);
     }
 }
 
-const WORKER_COUNTERS: [WorkerCounter; 8] = [
+const WORKER_COUNTERS: [WorkerCounter; 9] = [
     WorkerCounter::Requests,
     WorkerCounter::FramesDelivered,
     WorkerCounter::StreamsOpened,
@@ -198,6 +198,7 @@ const WORKER_COUNTERS: [WorkerCounter; 8] = [
     WorkerCounter::Panics,
     WorkerCounter::BytesSent,
     WorkerCounter::Refused,
+    WorkerCounter::ProxyRefused,
 ];
 
 #[m0_spec::row(F14)]
@@ -419,9 +420,10 @@ fn every_counter_has_a_word_of_its_own_and_shows_in_the_snapshot() {
             w.log_dropped,
             w.panics,
             w.bytes_sent,
-            w.refused
+            w.refused,
+            w.proxy_refused
         ],
-        [31, 32, 33, 34, 35, 36, 37, 38]
+        [31, 32, 33, 34, 35, 36, 37, 38, 39]
     );
 }
 

@@ -155,6 +155,9 @@ fn bad_values(run: &Run) -> Result<Witness> {
         ("M0_BIND", "127.0.0.1:99999"),
         ("M0_BIND", "unix:"),
         ("M0_BIND", ""),
+        ("M0_PROXY_FROM", "10.0.0.1/8"),
+        ("M0_PROXY_FROM", "proxy.example"),
+        ("M0_PROXY_REQUIRED", "2"),
     ]);
     for (name, value) in &cases {
         refused(run, &[(name, value)], &[], &[name, value])?;

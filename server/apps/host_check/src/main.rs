@@ -4,6 +4,7 @@
 //! no listener, fork, signal or frame id here. Invariant: without knobs it is an ordinary application.
 
 mod beat;
+mod front;
 mod knobs;
 mod mirror;
 mod routes;
@@ -12,19 +13,18 @@ mod stats;
 
 use std::process::ExitCode;
 
-use axum::Router;
 use m0_host::{AppConfig, AppHandler, HostContext, Refusal};
 
 /// The handler of the check.
 struct Check;
 
 impl AppHandler for Check {
-    type Service = Router;
+    type Service = front::Front;
     type Body = axum::body::Body;
 
-    fn make(context: &HostContext) -> Result<Router, Refusal> {
+    fn make(context: &HostContext) -> Result<front::Front, Refusal> {
         knobs::at_make(context)?;
-        Ok(routes::router(context.clone()))
+        Ok(front::Front::new(routes::router(context.clone())))
     }
 
     fn variables() -> &'static [&'static str] {

@@ -7,13 +7,14 @@ use std::fmt::Write as _;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use axum::Extension;
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, Query, Request};
 use axum::http::{HeaderValue, Response, StatusCode};
 use axum::response::IntoResponse;
 use axum::routing::{any, get};
 use http_body::Frame;
-use m0_host::HostContext;
+use m0_host::{HostContext, Peer};
 use serde::Deserialize;
 
 /// The routes, for the router of the check.
@@ -24,6 +25,7 @@ pub(crate) fn routes() -> axum::Router<HostContext> {
         .route("/decode/{text}", get(decode))
         .route("/status/{code}", any(status))
         .route("/header", get(header))
+        .route("/peer", get(peer))
         .route("/parts", any(parts))
 }
 
@@ -44,6 +46,11 @@ async fn seen(request: Request) -> Response<Body> {
         }
         Err(error) => (StatusCode::BAD_REQUEST, error.to_string()).into_response(),
     }
+}
+
+/// Who asks, as the host tells it.
+async fn peer(Extension(peer): Extension<Peer>) -> String {
+    peer.to_string()
 }
 
 /// The decoded piece of the path.

@@ -31,6 +31,7 @@ pub(crate) fn stats(context: &HostContext) -> Value {
                 "streams_cut": share.streams_cut,
                 "log_dropped": share.log_dropped,
                 "panics": share.panics,
+                "proxy_refused": share.proxy_refused,
             })
         })
         .collect();
