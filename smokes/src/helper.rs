@@ -4,10 +4,14 @@
 //! is started in this hidden mode, changes itself, and executes the next program of the chain.
 //! Invariant: it ends in the next program or in exit 125 with a reason on stderr.
 
+use std::net::TcpListener;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::net::UnixListener;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, bail, ensure};
+use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::sched::{CloneFlags, setns, unshare};
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
@@ -29,6 +33,10 @@ pub struct Preparation {
     pub block_signals: bool,
     /// Fail unless SIGCHLD is ignored already (the shell before us does it).
     pub require_ignored_child: bool,
+    /// Listen at these (`NAME@ADDRESS`, `NAME@unix:PATH`) and hand the sockets over (sd_listen_fds(3)).
+    pub listen: Vec<String>,
+    /// `LISTEN_FDNAMES`, where it is not to be the names of the above.
+    pub names: Option<String>,
 }
 
 impl Preparation {
@@ -47,6 +55,8 @@ impl Preparation {
                 arguments.push(word.to_owned());
             }
         }
+        arguments.extend(self.listen.iter().map(|each| format!("listen={each}")));
+        arguments.extend(self.names.iter().map(|names| format!("names={names}")));
         arguments.push("--".to_owned());
         arguments
     }
@@ -60,6 +70,8 @@ impl Preparation {
         for word in &arguments[..end] {
             match word.split_once('=') {
                 Some(("parent", pid)) => preparation.parent = Some(pid.parse()?),
+                Some(("listen", each)) => preparation.listen.push(each.to_owned()),
+                Some(("names", names)) => preparation.names = Some(names.to_owned()),
                 None if word == "pid-one" => preparation.pid_one = true,
                 None if word == "block-signals" => preparation.block_signals = true,
                 None if word == "require-ignored-child" => preparation.require_ignored_child = true,
@@ -117,7 +129,42 @@ fn prepare(arguments: &[String]) -> Result<ExitCode> {
         }
         mask.thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
     }
-    Err(Command::new(program).args(rest).exec()).with_context(|| format!("execute {program}"))
+    let mut command = Command::new(program);
+    command.args(rest);
+    if !preparation.listen.is_empty() {
+        hand_over(&preparation, &mut command)?;
+    }
+    Err(command.exec()).with_context(|| format!("execute {program}"))
+}
+
+/// Listens, and leaves the sockets open to the next program under the numbers that it expects.
+fn hand_over(preparation: &Preparation, command: &mut Command) -> Result<()> {
+    let mut names = Vec::new();
+    for (number, each) in (3..).zip(&preparation.listen) {
+        let (name, address) = each.split_once('@').context("no NAME@")?;
+        let listener: OwnedFd = match address.strip_prefix("unix:") {
+            Some(path) => UnixListener::bind(path)?.into(),
+            None => TcpListener::bind(address)?.into(),
+        };
+        ensure!(
+            listener.as_raw_fd() == number,
+            "descriptor {} is not the next one, {number}",
+            listener.as_raw_fd()
+        );
+        fcntl(&listener, FcntlArg::F_SETFD(FdFlag::empty()))?;
+        // It is the next program's from here on.
+        std::mem::forget(listener);
+        names.push(name);
+    }
+    let names = names.join(":");
+    command
+        .env("LISTEN_PID", crate::owned::own_pid().to_string())
+        .env("LISTEN_FDS", preparation.listen.len().to_string())
+        .env(
+            "LISTEN_FDNAMES",
+            preparation.names.as_ref().unwrap_or(&names),
+        );
+    Ok(())
 }
 
 /// Makes a pid namespace whose first process is the rest of the chain, and stays outside to carry its
@@ -184,6 +231,8 @@ mod tests {
             pid_one: true,
             block_signals: true,
             require_ignored_child: true,
+            listen: vec!["web@127.0.0.1:0".to_owned(), "b@unix:/run/a=b".to_owned()],
+            names: Some("a:b".to_owned()),
         };
         for wanted in [Preparation::default(), all] {
             let mut words = wanted.arguments();

@@ -117,6 +117,15 @@ impl<'run> Launch<'run> {
         self
     }
 
+    /// Hands over listeners (`NAME@ADDRESS`, `NAME@unix:PATH`) as [`adopt`](Self::adopt) does, with `LISTEN_FDNAMES`:
+    /// their names, or these.
+    #[must_use]
+    pub fn activate(mut self, listeners: &[String], names: Option<&str>) -> Self {
+        self.preparation.listen = listeners.to_vec();
+        self.preparation.names = names.map(str::to_owned);
+        self
+    }
+
     /// Where stdout goes.
     #[must_use]
     pub fn stdout(mut self, output: Output) -> Self {
@@ -230,7 +239,7 @@ impl<'run> Launch<'run> {
             (None, Some(address)) => address.to_string(),
             (None, None) => format!("{own}:0"),
         };
-        if self.adopted.is_none() {
+        if self.adopted.is_none() && self.preparation.listen.is_empty() {
             command.env("M0_BIND", bind);
         }
         command

@@ -103,9 +103,10 @@ impl<'run> Server<'run> {
         })?
         .map_err(anyhow::Error::msg)?;
         let plain = address.trim_start_matches("http://").trim_end_matches('/');
-        if !plain.starts_with("unix:") {
+        // The first of several that is one of TCP.
+        if let Some(first) = plain.split(',').find(|each| !each.starts_with("unix:")) {
             self.address = Some(
-                plain
+                first
                     .parse()
                     .with_context(|| format!("the banner's address {address:?}"))?,
             );

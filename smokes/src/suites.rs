@@ -13,6 +13,7 @@ pub mod endure;
 pub mod http;
 pub mod last_request;
 pub mod limits;
+pub mod listeners;
 pub mod output;
 pub mod process_one;
 pub mod producer;
@@ -49,6 +50,7 @@ pub fn all() -> Vec<Phase> {
         body::PHASES,
         limits::PHASES,
         last_request::PHASES,
+        listeners::PHASES,
         proxied::PHASES,
         table::PHASES,
         seams::PHASES,

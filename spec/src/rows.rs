@@ -634,6 +634,21 @@ pub const E107: Row = Row { id: "E107", title: "A connection of a named proxy wh
 /// With M0\_PROXY\_REQUIRED=0 a named proxy's connection without a header is served as its own, whatever the cut of its first bytes.
 pub const E108: Row = Row { id: "E108", title: "With M0_PROXY_REQUIRED=0 a named proxy's connection without a header is served as its own, whatever the cut of its first bytes." };
 
+/// Every address of M0\_BIND is served by every worker, of TCP in both families and of unix sockets side by side, until the end of the drain.
+pub const E109: Row = Row { id: "E109", title: "Every address of M0_BIND is served by every worker, of TCP in both families and of unix sockets side by side, until the end of the drain." };
+
+/// Where the system refuses one of several addresses the host ends with 71 and a line that names it, serves none of them and leaves no socket file.
+pub const E110: Row = Row { id: "E110", title: "Where the system refuses one of several addresses the host ends with 71 and a line that names it, serves none of them and leaves no socket file." };
+
+/// All sockets that LISTEN\_FDS hands over are served, and the banner names them as LISTEN\_FDNAMES does; a list of names that does not fit is refused with 78.
+pub const E111: Row = Row { id: "E111", title: "All sockets that LISTEN_FDS hands over are served, and the banner names them as LISTEN_FDNAMES does; a list of names that does not fit is refused with 78." };
+
+/// Listeners take turns, one connection each, so that a flood at one of them does not keep those who wait at another.
+pub const E112: Row = Row { id: "E112", title: "Listeners take turns, one connection each, so that a flood at one of them does not keep those who wait at another." };
+
+/// The banner and --doctor name every listener.
+pub const E113: Row = Row { id: "E113", title: "The banner and --doctor name every listener." };
+
 /// A frame appended is read whole, with the id it was stamped with.
 pub const F1: Row = Row { id: "F1", title: "A frame appended is read whole, with the id it was stamped with." };
 
@@ -1225,6 +1240,9 @@ pub const U33: Row = Row { id: "U33", title: "A thread's name is cut to what the
 /// The bytes of a connection that its peer has not acknowledged are counted, and fall as it reads.
 pub const U34: Row = Row { id: "U34", title: "The bytes of a connection that its peer has not acknowledged are counted, and fall as it reads." };
 
+/// A listener at \[::\] that is asked to leaves its port to an IPv4 listener, before and after.
+pub const U35: Row = Row { id: "U35", title: "A listener at [::] that is asked to leaves its port to an IPv4 listener, before and after." };
+
 /// A head is complete at its empty line and not before, however its bytes are split.
 pub const W1: Row = Row { id: "W1", title: "A head is complete at its empty line and not before, however its bytes are split." };
 
@@ -1578,6 +1596,11 @@ pub const ALL: &[Row] = &[
     E106,
     E107,
     E108,
+    E109,
+    E110,
+    E111,
+    E112,
+    E113,
     F1,
     F2,
     F3,
@@ -1775,6 +1798,7 @@ pub const ALL: &[Row] = &[
     U32,
     U33,
     U34,
+    U35,
     W1,
     W2,
     W3,

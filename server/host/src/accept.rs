@@ -4,6 +4,8 @@
 //! to look. Invariant: a connection is taken only by a loop that runs, at most a batch of them before
 //! the connections already held get their turn, and none while a live sibling holds less.
 
+use std::cell::Cell;
+use std::io;
 use std::rc::Rc;
 
 use m0_page::Verdict;
@@ -20,24 +22,66 @@ use crate::worker::Worker;
 /// Connections taken before those already held get their turn.
 const BATCH: usize = 16;
 
+/// The most listeners of one host: as many as one word of bits can tell apart.
+pub(crate) const LISTENERS_MOST: usize = 64;
+
+/// Whose turn it is: one connection of each listener that has one, so that a flood at one of them does not keep
+/// those who wait at another.
+struct Turns<'a> {
+    listeners: &'a [Socket],
+    /// Outlives the look: the next one goes on where this one stopped.
+    next: &'a Cell<usize>,
+    /// A bit for each listener that had nothing when it was asked.
+    empty: u64,
+}
+
+impl Turns<'_> {
+    /// A connection of the listener whose turn it is; none when all of them are empty.
+    fn accept(&mut self) -> io::Result<Option<(Socket, Peer)>> {
+        for _ in 0..self.listeners.len() {
+            let turn = self.next.get() % self.listeners.len();
+            self.next.set(turn + 1);
+            if self.empty >> turn & 1 == 1 {
+                continue;
+            }
+            match sockets::accept(&self.listeners[turn]) {
+                Ok(None) => self.empty |= 1 << turn,
+                taken => return taken,
+            }
+        }
+        Ok(None)
+    }
+}
+
 /// Takes what waits, as far as it is this worker's to take. `force`: at least one, whatever others hold.
 pub(crate) fn look(worker: &Rc<Worker>, force: bool, serve: &dyn Fn(Socket, Peer)) -> Looked {
     let mut taken = 0;
-    let end = batch(worker, force, &mut taken, serve);
+    let mut turns = Turns {
+        listeners: worker.listeners(),
+        next: worker.turn(),
+        empty: 0,
+    };
+    let end = batch(worker, force, &mut turns, &mut taken, serve);
     Looked {
         end,
         took: taken > 0,
     }
 }
 
-fn batch(worker: &Rc<Worker>, force: bool, taken: &mut usize, serve: &dyn Fn(Socket, Peer)) -> End {
+fn batch(
+    worker: &Rc<Worker>,
+    force: bool,
+    turns: &mut Turns<'_>,
+    taken: &mut usize,
+    serve: &dyn Fn(Socket, Peer),
+) -> End {
     for _ in 0..BATCH {
         if worker.is_full() {
             if !force {
                 return End::Full;
             }
             // Nobody else has room either: an answer at once beats a place in a queue that does not move.
-            return refuse_batch(worker, taken);
+            return refuse_batch(worker, turns, taken);
         }
         if worker.shares()
             && !(force && *taken == 0)
@@ -45,7 +89,7 @@ fn batch(worker: &Rc<Worker>, force: bool, taken: &mut usize, serve: &dyn Fn(Soc
         {
             return End::Deferred;
         }
-        match sockets::accept(worker.listener()) {
+        match turns.accept() {
             Ok(Some((socket, peer))) => {
                 worker.note_starved(None);
                 *taken += 1;
@@ -75,9 +119,9 @@ fn batch(worker: &Rc<Worker>, force: bool, taken: &mut usize, serve: &dyn Fn(Soc
 }
 
 /// Takes what waits and answers it with 503.
-fn refuse_batch(worker: &Rc<Worker>, taken: &mut usize) -> End {
+fn refuse_batch(worker: &Rc<Worker>, turns: &mut Turns<'_>, taken: &mut usize) -> End {
     for _ in 0..BATCH {
-        match sockets::accept(worker.listener()) {
+        match turns.accept() {
             Ok(Some((socket, peer))) => {
                 *taken += 1;
                 driver::refuse(worker, socket, peer);

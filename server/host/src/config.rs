@@ -5,7 +5,6 @@
 //! begins with `M0_` is known, refused by name, or unknown and refused: never ignored.
 
 use std::ffi::OsString;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -15,6 +14,7 @@ use clap::{Arg, ArgAction, Command};
 use m0_wire::proxy::Networks;
 use m0_wire::ws::handshake::Origins;
 
+use crate::accept::LISTENERS_MOST;
 use crate::refusal::Refusal;
 use crate::settings::{Bind, Level, Settings};
 use crate::variables::{EXPORTED, Kind, REFUSED, VARIABLES, Variable, find, nearest};
@@ -406,15 +406,22 @@ impl Reader<'_> {
         Some(text)
     }
 
-    fn bind(&mut self) -> Bind {
-        let text = self.raw("M0_BIND").text.clone();
-        if let Some(path) = text.strip_prefix("unix:").filter(|p| !p.is_empty()) {
-            return Bind::Unix(PathBuf::from(path));
-        }
-        if let Ok(address) = text.parse::<SocketAddr>() {
-            return Bind::Tcp(address);
-        }
-        self.refuse("M0_BIND");
-        Bind::Unix(PathBuf::new())
+    fn bind(&mut self) -> Vec<Bind> {
+        let parts: Option<Vec<Bind>> = self.raw("M0_BIND").text.split(',').map(address).collect();
+        parts
+            .filter(|all| all.len() <= LISTENERS_MOST)
+            .unwrap_or_else(|| {
+                self.refuse("M0_BIND");
+                Vec::new()
+            })
+    }
+}
+
+/// One address out of a list; a path with a comma cannot stand in one.
+fn address(text: &str) -> Option<Bind> {
+    match text.strip_prefix("unix:") {
+        Some("") => None,
+        Some(path) => Some(Bind::Unix(PathBuf::from(path))),
+        None => text.parse().ok().map(Bind::Tcp),
     }
 }

@@ -13,13 +13,15 @@ use m0_unix::shared::SharedWords;
 use m0_unix::sockets;
 
 use crate::config::Given;
+use crate::listen;
 use crate::refusal::Refusal;
+use crate::settings::{Bind, Settings};
 
 /// Descriptors that a worker needs beside one for each connection.
 const OWN_DESCRIPTORS: u64 = 64;
 
 /// The report, and whether everything is well.
-pub(crate) fn report(given: &[Given], refusals: Option<Vec<Refusal>>) -> (String, bool) {
+pub(crate) fn report(given: &[Given], resolved: Result<Settings, Vec<Refusal>>) -> (String, bool) {
     let mut text = String::from("settings\n");
     for Given {
         variable,
@@ -37,13 +39,23 @@ pub(crate) fn report(given: &[Given], refusals: Option<Vec<Refusal>>) -> (String
             ),
         );
     }
-    let refusals = refusals.unwrap_or_default();
+    let (refusals, listeners) = match resolved.map(|settings| listeners(&settings)) {
+        Ok(Ok(listeners)) => (Vec::new(), listeners),
+        Ok(Err(refusal)) => (vec![refusal], Vec::new()),
+        Err(refusals) => (refusals, Vec::new()),
+    };
     line(&mut text, "configuration");
     if refusals.is_empty() {
         line(&mut text, "  ok");
     }
     for refusal in &refusals {
         line(&mut text, &format!("  REFUSED {refusal}"));
+    }
+    if !listeners.is_empty() {
+        line(&mut text, "listeners");
+    }
+    for listener in &listeners {
+        line(&mut text, &format!("  {listener}"));
     }
     line(&mut text, "machine");
     let mut well = refusals.is_empty();
@@ -62,6 +74,21 @@ pub(crate) fn report(given: &[Given], refusals: Option<Vec<Refusal>>) -> (String
 
 fn line(text: &mut String, line: &str) {
     writeln!(text, "{line}").expect("a string takes every write");
+}
+
+/// Where the host would listen: as it is set, or what the service manager has handed over.
+fn listeners(settings: &Settings) -> Result<Vec<String>, Refusal> {
+    let adopted = listen::adopt(settings)?;
+    if adopted.is_empty() {
+        return Ok(settings.bind.iter().map(Bind::to_string).collect());
+    }
+    let shown = adopted.iter().map(|(socket, name)| {
+        let name = name
+            .as_ref()
+            .map_or(String::new(), |name| format!(" ({name})"));
+        format!("{}{name}, handed over", listen::name_of(socket))
+    });
+    Ok(shown.collect())
 }
 
 type Check = (&'static str, Result<String, String>);

@@ -1,7 +1,7 @@
 //! A pre-fork host for HTTP applications.
 //!
 //! An application writes a handler and, if it likes, a periodic producer; the host owns everything
-//! else: the listener, the workers and their supervision, accept sharing, the cross-worker bus, held
+//! else: the listeners, the workers and their supervision, accept sharing, the cross-worker bus, held
 //! streams, signals, refusals and the drain. [`serve`] is the whole of it, in thirteen steps.
 //!
 //! The contract, promise by promise, is in `spec/`; each row names the evidence that holds it.

@@ -1,10 +1,11 @@
-//! The one listener of a host.
+//! The listeners of a host.
 //!
-//! Owns where it comes from: bound here, or adopted from systemd (sd_listen_fds(3)). Refuses to know
-//! who accepts. Invariant: there is one listening socket, made before the fork and shared by all
-//! workers: no queue dies with a worker.
+//! Owns where they come from: bound here, or adopted from systemd (sd_listen_fds(3)). Refuses to know
+//! who accepts. Invariant: there is one listening socket for each address, made before the fork and shared by all
+//! workers: no queue dies with a worker. Where one of them is not to be had there is none, and no file of one.
 
 use std::io;
+use std::net::{SocketAddr, SocketAddrV6};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -17,12 +18,23 @@ use crate::settings::{Bind, Settings};
 
 /// A listening socket and the name it goes by.
 #[derive(Debug)]
-pub(crate) struct Listener {
+struct Listener {
     socket: Socket,
     address: String,
+    /// What the service manager calls it.
+    name: Option<String>,
     /// Removed at the end by the process that bound it.
     file: Option<SocketFile>,
 }
+
+/// All that a host listens at, at least one.
+#[derive(Debug)]
+pub(crate) struct Listeners {
+    all: Vec<Listener>,
+}
+
+/// A socket that the service manager handed over, and what it calls it.
+pub(crate) type Adopted = (Socket, Option<String>);
 
 /// The file of a unix socket that this host bound.
 #[derive(Debug, Clone)]
@@ -52,12 +64,12 @@ fn identity(path: &Path) -> Option<(u64, u64)> {
     Some((metadata.dev(), metadata.ino()))
 }
 
-/// Removes the socket file however the scope is left: by a stop, by a refusal, by a panic.
-pub(crate) struct RemovedAtEnd(Option<SocketFile>);
+/// Removes the socket files however the scope is left: by a stop, by a refusal, by a panic.
+pub(crate) struct RemovedAtEnd(Vec<SocketFile>);
 
 impl Drop for RemovedAtEnd {
     fn drop(&mut self) {
-        if let Some(file) = &self.0 {
+        for file in &self.0 {
             file.remove();
         }
     }
@@ -72,8 +84,8 @@ pub(crate) enum ListenError {
     Os { address: String, error: io::Error },
 }
 
-/// The sockets that systemd handed over, as far as this host can serve them.
-pub(crate) fn adopt(settings: &Settings) -> Result<Option<Socket>, Refusal> {
+/// The sockets that systemd handed over.
+pub(crate) fn adopt(settings: &Settings) -> Result<Vec<Adopted>, Refusal> {
     let inherited = m0_unix::fds::inherited_listeners().map_err(|error| {
         Refusal::of(
             "LISTEN_FDS",
@@ -81,101 +93,155 @@ pub(crate) fn adopt(settings: &Settings) -> Result<Option<Socket>, Refusal> {
             format!("its sockets cannot be served: {error}"),
         )
     })?;
-    let count = inherited.len();
-    let mut sockets = inherited.into_iter().map(Socket::from);
-    match (sockets.next(), count) {
-        (None, _) => Ok(None),
-        (Some(_), 2..) => Err(Refusal::of(
-            "LISTEN_FDS",
-            count.to_string(),
-            "this build serves one listener; hand over one socket",
-        )),
-        (Some(_), _) if settings.bind_given => Err(Refusal::of(
+    if inherited.is_empty() {
+        return Ok(Vec::new());
+    }
+    if settings.bind_given {
+        return Err(Refusal::of(
             "M0_BIND",
             "",
             "contradicts LISTEN_FDS, which hands over a socket; unset one of them",
-        )),
-        (Some(socket), _) => Ok(Some(socket)),
+        ));
     }
+    let count = inherited.len();
+    let names = names(std::env::var("LISTEN_FDNAMES").ok(), count)?;
+    Ok(inherited.into_iter().map(Socket::from).zip(names).collect())
 }
 
-impl Listener {
-    /// Listens where the settings say, or takes the adopted socket.
-    pub(crate) fn open(settings: &Settings, adopted: Option<Socket>) -> Result<Self, ListenError> {
-        if let Some(socket) = adopted {
+/// One name for each socket, where there are names.
+fn names(text: Option<String>, count: usize) -> Result<Vec<Option<String>>, Refusal> {
+    let Some(text) = text else {
+        return Ok(vec![None; count]);
+    };
+    let names: Vec<_> = text.split(':').map(|name| Some(name.to_owned())).collect();
+    if names.len() == count {
+        return Ok(names);
+    }
+    let why = format!(
+        "has {} names for the {count} sockets of LISTEN_FDS; want one for each, or none",
+        names.len()
+    );
+    Err(Refusal::of("LISTEN_FDNAMES", text, why))
+}
+
+impl Listeners {
+    /// Listens wherever the settings say, or takes the adopted sockets.
+    pub(crate) fn open(settings: &Settings, adopted: Vec<Adopted>) -> Result<Self, ListenError> {
+        let mut listeners = Listeners { all: Vec::new() };
+        let opened = if adopted.is_empty() {
+            listeners.bind(settings)
+        } else {
+            listeners.take(adopted)
+        };
+        if opened.is_err() {
+            drop(listeners.removed_at_end());
+        }
+        opened.map(|()| listeners)
+    }
+
+    fn take(&mut self, adopted: Vec<Adopted>) -> Result<(), ListenError> {
+        for (socket, name) in adopted {
             socket
                 .set_nonblocking(true)
                 .map_err(|error| ListenError::Os {
                     address: "LISTEN_FDS".to_owned(),
                     error,
                 })?;
-            let address = name_of(&socket);
-            return Ok(Listener {
+            self.all.push(Listener {
+                address: name_of(&socket),
                 socket,
-                address,
+                name,
                 file: None,
             });
         }
-        match &settings.bind {
-            Bind::Tcp(wanted) => {
-                let socket = sockets::listen_tcp(*wanted, settings.backlog).map_err(|error| {
-                    ListenError::Os {
+        Ok(())
+    }
+
+    fn bind(&mut self, settings: &Settings) -> Result<(), ListenError> {
+        for wanted in &settings.bind {
+            let (socket, file) =
+                bind(wanted, settings).map_err(|error| match (wanted, error.kind()) {
+                    (Bind::Unix(_), io::ErrorKind::InvalidInput) => {
+                        ListenError::Refused(Refusal::of(
+                            "M0_BIND",
+                            wanted.to_string(),
+                            format!("is no path of a unix socket: {error}"),
+                        ))
+                    }
+                    _ => ListenError::Os {
                         address: wanted.to_string(),
                         error,
-                    }
+                    },
                 })?;
-                let address = name_of(&socket);
-                Ok(Listener {
-                    socket,
-                    address,
-                    file: None,
-                })
-            }
-            Bind::Unix(path) => {
-                let address = format!("unix:{}", path.display());
-                let socket = sockets::listen_unix(path, settings.backlog).map_err(|error| {
-                    match error.kind() {
-                        io::ErrorKind::InvalidInput => ListenError::Refused(Refusal::of(
-                            "M0_BIND",
-                            address.clone(),
-                            format!("is no path of a unix socket: {error}"),
-                        )),
-                        _ => ListenError::Os {
-                            address: address.clone(),
-                            error,
-                        },
-                    }
-                })?;
-                Ok(Listener {
-                    socket,
-                    address,
-                    file: Some(SocketFile::new(path.clone())),
-                })
-            }
+            let address = match wanted {
+                Bind::Tcp(_) => name_of(&socket),
+                Bind::Unix(_) => wanted.to_string(),
+            };
+            self.all.push(Listener {
+                socket,
+                address,
+                name: None,
+                file,
+            });
         }
+        Ok(())
     }
 
-    pub(crate) fn socket(&self) -> &Socket {
-        &self.socket
+    pub(crate) fn sockets(&self) -> impl Iterator<Item = &Socket> {
+        self.all.iter().map(|listener| &listener.socket)
     }
 
-    /// As the banner shows it: the port that the system chose, or `unix:` and the path.
-    pub(crate) fn address(&self) -> &str {
-        &self.address
+    /// Other descriptors of the same sockets.
+    pub(crate) fn try_clone(&self) -> io::Result<Vec<Socket>> {
+        self.sockets().map(Socket::try_clone).collect()
     }
 
-    /// The socket file, where there is one.
-    pub(crate) fn file(&self) -> Option<SocketFile> {
-        self.file.clone()
+    /// As the banner shows them and `M0_BIND` takes them: with the ports that the system chose, between commas.
+    pub(crate) fn addresses(&self) -> String {
+        let all: Vec<&str> = self.all.iter().map(|it| it.address.as_str()).collect();
+        all.join(",")
     }
 
-    /// Has the socket file removed at the end of a scope: of the process that bound it, in no other.
+    /// What the service manager calls them, where it has names.
+    pub(crate) fn names(&self) -> Option<Vec<&str>> {
+        self.all.iter().map(|it| it.name.as_deref()).collect()
+    }
+
+    /// The socket files, where there are some.
+    pub(crate) fn files(&self) -> Vec<SocketFile> {
+        self.all.iter().filter_map(|it| it.file.clone()).collect()
+    }
+
+    /// Has the socket files removed at the end of a scope: of the process that bound them, in no other.
     pub(crate) fn removed_at_end(&self) -> RemovedAtEnd {
-        RemovedAtEnd(self.file())
+        RemovedAtEnd(self.files())
     }
 }
 
-fn name_of(socket: &Socket) -> String {
+/// One listener of the list.
+fn bind(wanted: &Bind, settings: &Settings) -> io::Result<(Socket, Option<SocketFile>)> {
+    let backlog = settings.backlog;
+    match wanted {
+        Bind::Tcp(SocketAddr::V6(v6)) if leaves_ipv4(*v6, &settings.bind) => {
+            Ok((sockets::listen_tcp6_only(*v6, backlog)?, None))
+        }
+        Bind::Tcp(address) => Ok((sockets::listen_tcp(*address, backlog)?, None)),
+        Bind::Unix(path) => {
+            let socket = sockets::listen_unix(path, backlog)?;
+            Ok((socket, Some(SocketFile::new(path.clone()))))
+        }
+    }
+}
+
+/// Whether the list gives the port of `[::]` to an IPv4 address of its own.
+fn leaves_ipv4(address: SocketAddrV6, all: &[Bind]) -> bool {
+    address.ip().is_unspecified()
+        && all.iter().any(
+            |other| matches!(other, Bind::Tcp(SocketAddr::V4(v4)) if v4.port() == address.port()),
+        )
+}
+
+pub(crate) fn name_of(socket: &Socket) -> String {
     match socket.local_addr() {
         Ok(address) => match (address.as_socket(), address.as_pathname()) {
             (Some(tcp), _) => tcp.to_string(),

@@ -30,13 +30,13 @@ fn answered(router: Router, request: &str) -> (String, String) {
     let context = HostContext::new(0, settings, Arc::clone(&bus), app_page);
     let listener = listen_tcp(([127, 0, 0, 1], 0).into(), 8).expect("a port");
     let address = listener.local_addr().expect("bound").as_socket();
-    let worker = Rc::new(Worker::new(context, listener));
+    let worker = Rc::new(Worker::new(context, vec![listener]));
     let mut client = TcpStream::connect(address.expect("TCP")).expect("room in the queue");
     client
         .set_read_timeout(Some(Duration::from_secs(20)))
         .expect("a socket takes a timeout");
     client.write_all(request.as_bytes()).expect("sent");
-    let (socket, peer) = accept(worker.listener())
+    let (socket, peer) = accept(&worker.listeners()[0])
         .expect("accept works")
         .expect("one waits");
     let runtime = tokio::runtime::Builder::new_current_thread()

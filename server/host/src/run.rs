@@ -38,7 +38,7 @@ use crate::driver;
 use crate::engine::Handle;
 use crate::handler::Handler;
 use crate::link::{DRAIN, FORCE, LOOK, Link, ORPHAN};
-use crate::listen::Listener;
+use crate::listen::Listeners;
 use crate::log;
 use crate::producer::ProducerThread;
 use crate::publisher::Bus;
@@ -60,7 +60,7 @@ pub(crate) struct Start {
     pub(crate) slot: usize,
     pub(crate) settings: Settings,
     pub(crate) bus: Arc<Bus>,
-    pub(crate) listener: Listener,
+    pub(crate) listeners: Listeners,
     pub(crate) app_page: &'static [std::sync::atomic::AtomicU64],
     /// Of a forked worker: where it reports that it serves, and what ends with its supervisor.
     pub(crate) ties: Option<(OwnedFd, OwnedFd)>,
@@ -134,7 +134,7 @@ where
         slot,
         settings,
         bus,
-        listener,
+        listeners,
         app_page,
         ties,
     } = start;
@@ -144,21 +144,22 @@ where
     // hears them.
     let signals = SignalFd::new(SIGNALS).map_err(os("arming signals"))?;
     let link = Arc::new(Link::new().map_err(os("making a doorbell"))?);
-    // A forked worker leaves the socket file to its supervisor.
-    let socket_file = life.is_none().then(|| listener.file()).flatten();
+    // A forked worker leaves the socket files to its supervisor.
+    let socket_files = if life.is_none() {
+        listeners.files()
+    } else {
+        Vec::new()
+    };
     watch::start(Watched {
         slot,
-        socket_file,
+        socket_files,
         shares: settings.accept_share && settings.workers > 1,
         drain: settings.drain,
         bus: Arc::clone(&bus),
         link: Arc::clone(&link),
         signals,
         life,
-        listener: listener
-            .socket()
-            .try_clone()
-            .map_err(os("sharing the listener"))?,
+        listeners: listeners.try_clone().map_err(os("sharing the listeners"))?,
     })
     .map_err(os("starting the watch thread"))?;
 
@@ -181,11 +182,8 @@ where
     if context.settings().access_log {
         access::open(bus.page.share(slot)).map_err(os("opening the access log"))?;
     }
-    let own_listener = listener
-        .socket()
-        .try_clone()
-        .map_err(os("sharing the listener"))?;
-    let worker = Rc::new(Worker::new(context, own_listener));
+    let own_listeners = listeners.try_clone().map_err(os("sharing the listeners"))?;
+    let worker = Rc::new(Worker::new(context, own_listeners));
     let local = LocalSet::new();
     let serving = Serving {
         worker: Rc::clone(&worker),
@@ -201,7 +199,7 @@ where
         match &report {
             // A supervisor that is gone will be noticed by its pipe.
             Some(report) => drop(write_byte(report, slot as u8)),
-            None => announce(&listener, worker.settings()),
+            None => announce(&listeners, worker.settings()),
         }
     };
     let ended = runtime

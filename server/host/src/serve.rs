@@ -22,7 +22,7 @@ use crate::app::{AppHandler, HostContext, NoProducer, Producer};
 use crate::body::RequestBody;
 use crate::config::{AppConfig, Ask};
 use crate::doctor;
-use crate::listen::{ListenError, Listener, adopt};
+use crate::listen::{ListenError, Listeners, adopt};
 use crate::log;
 use crate::publisher::Bus;
 use crate::refusal::{EXIT_CONFIG, EXIT_OS, EXIT_PANIC, Refusal};
@@ -111,7 +111,7 @@ where
     match ask {
         Ask::Print(text) => return print(&text),
         Ask::Doctor => {
-            let (report, healthy) = doctor::report(&given, config.resolve(needs.variables).err());
+            let (report, healthy) = doctor::report(&given, config.resolve(needs.variables));
             print(&report);
             return if healthy {
                 ExitCode::SUCCESS
@@ -148,8 +148,8 @@ where
     }
 
     // Step 2: listen once, in the process that will fork.
-    let listener = match Listener::open(&settings, adopted) {
-        Ok(listener) => listener,
+    let listeners = match Listeners::open(&settings, adopted) {
+        Ok(listeners) => listeners,
         Err(ListenError::Refused(refusal)) => return refused(&[refusal]),
         Err(ListenError::Os { address, error }) => {
             return os_refused(&format!("listening on {address}"), &error);
@@ -165,12 +165,12 @@ where
     // Step 6: fork where there is more than one worker; and as process 1, which has strangers to reap: a
     // process that serves cannot, since it must leave the application's own children to the application.
     if settings.workers == 1 && process::pid().as_raw() != 1 {
-        let file = listener.removed_at_end();
+        let file = listeners.removed_at_end();
         let start = Start {
             slot: 0,
             settings,
             bus,
-            listener,
+            listeners,
             app_page,
             ties: None,
         };
@@ -186,9 +186,9 @@ where
         Ok(ties) => ties,
         Err(error) => return os_refused("making pipes", &error),
     };
-    match supervisor::run(&settings, &bus, &listener, ties) {
+    match supervisor::run(&settings, &bus, &listeners, ties) {
         Role::Done(code) => {
-            drop(listener.removed_at_end());
+            drop(listeners.removed_at_end());
             ExitCode::from(code)
         }
         // Steps 7 to 13, in the child.
@@ -197,7 +197,7 @@ where
                 slot,
                 settings,
                 bus,
-                listener,
+                listeners,
                 app_page,
                 ties: Some((report, life)),
             };

@@ -3,6 +3,7 @@
 //! Owns the typed form of the variables and the contradictions between them. Refuses to know text:
 //! `config` parses. Invariant: a `Settings` that exists has passed every check that needs no system.
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -19,6 +20,22 @@ pub enum Bind {
     Tcp(SocketAddr),
     /// The path of a unix socket.
     Unix(PathBuf),
+}
+
+impl Bind {
+    /// Whether the port is left to the system, which never gives one twice.
+    fn is_chosen_by_the_system(&self) -> bool {
+        matches!(self, Bind::Tcp(address) if address.port() == 0)
+    }
+}
+
+impl fmt::Display for Bind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Bind::Tcp(address) => address.fmt(f),
+            Bind::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
 }
 
 /// Least serious event that is logged.
@@ -53,7 +70,8 @@ impl Level {
     reason = "each field is the variable of the same name; variables.rs holds the one help text"
 )]
 pub struct Settings {
-    pub bind: Bind,
+    /// At least one, and none twice.
+    pub bind: Vec<Bind>,
     /// Whether `M0_BIND` or `--bind` was given (adopted sockets exclude it).
     pub bind_given: bool,
     pub workers: usize,
@@ -104,6 +122,17 @@ impl Settings {
     /// Pairs of settings that exclude each other.
     pub(crate) fn contradictions(&self) -> Vec<Refusal> {
         let mut found = Vec::new();
+        let twice = |&(index, bind): &(usize, &Bind)| {
+            !bind.is_chosen_by_the_system() && self.bind[..index].contains(bind)
+        };
+        if let Some((_, bind)) = self.bind.iter().enumerate().find(twice) {
+            let all: Vec<String> = self.bind.iter().map(Bind::to_string).collect();
+            found.push(Refusal::of(
+                "M0_BIND",
+                all.join(","),
+                format!("names {bind} twice; want each address once"),
+            ));
+        }
         if self.backoff > self.backoff_max {
             found.push(Refusal::of(
                 "M0_BACKOFF_MS",

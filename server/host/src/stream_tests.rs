@@ -44,12 +44,12 @@ impl Scene {
         let listener = listen_tcp(([127, 0, 0, 1], 0).into(), 64).expect("a port");
         let address = listener.local_addr().expect("bound");
         let address = address.as_socket().expect("TCP");
-        let worker = Rc::new(Worker::new(context, listener));
+        let worker = Rc::new(Worker::new(context, vec![listener]));
         let client = TcpStream::connect(address).expect("room in the queue");
         client
             .set_read_timeout(Some(Duration::from_secs(10)))
             .expect("a socket takes a timeout");
-        let accepted = accept(worker.listener()).expect("accept works");
+        let accepted = accept(&worker.listeners()[0]).expect("accept works");
         Scene {
             bus,
             worker,

@@ -26,7 +26,7 @@ use m0_unix::reap::{self, What};
 use m0_unix::signals::{Signal, SignalFd, kill};
 use serde_json::json;
 
-use crate::listen::Listener;
+use crate::listen::Listeners;
 use crate::log;
 use crate::publisher::Bus;
 use crate::refusal::EXIT_OS;
@@ -46,6 +46,7 @@ const KILL_MARGIN: Duration = Duration::from_millis(600);
 
 const SIGNAL: u64 = 0;
 const REPORT: u64 = 1;
+/// The first of the listeners; the others follow.
 const LISTENER: u64 = 2;
 
 /// What the supervisor shares with the workers that it forks.
@@ -69,8 +70,8 @@ pub(crate) enum Role {
 }
 
 /// Supervises until everything has ended, or returns as a worker.
-pub(crate) fn run(settings: &Settings, bus: &Arc<Bus>, listener: &Listener, ties: Ties) -> Role {
-    match Supervisor::new(settings, bus, listener, ties) {
+pub(crate) fn run(settings: &Settings, bus: &Arc<Bus>, listeners: &Listeners, ties: Ties) -> Role {
+    match Supervisor::new(settings, bus, listeners, ties) {
         Ok(supervisor) => supervisor.supervise(),
         Err(error) => {
             log::event(
@@ -86,7 +87,7 @@ pub(crate) fn run(settings: &Settings, bus: &Arc<Bus>, listener: &Listener, ties
 struct Supervisor<'a> {
     settings: &'a Settings,
     bus: &'a Arc<Bus>,
-    listener: &'a Listener,
+    listeners: &'a Listeners,
     ties: Ties,
     signals: SignalFd,
     poller: Poller,
@@ -112,7 +113,7 @@ impl<'a> Supervisor<'a> {
     fn new(
         settings: &'a Settings,
         bus: &'a Arc<Bus>,
-        listener: &'a Listener,
+        listeners: &'a Listeners,
         ties: Ties,
     ) -> io::Result<Self> {
         let config = policy_config(settings)?;
@@ -125,7 +126,7 @@ impl<'a> Supervisor<'a> {
         Ok(Supervisor {
             settings,
             bus,
-            listener,
+            listeners,
             ties,
             signals,
             poller,
@@ -204,7 +205,7 @@ impl<'a> Supervisor<'a> {
                 .deadline()
                 .map(|at| Duration::from_millis(at.saturating_sub(monotonic_ms())));
             self.poller.wait(timeout, &mut self.ready)?;
-            if self.ready.contains(&LISTENER) {
+            if self.ready.iter().any(|&token| token >= LISTENER) {
                 self.stand_in();
             }
             if self.ready.is_empty() {
@@ -255,7 +256,7 @@ impl<'a> Supervisor<'a> {
                 self.bus.page.share(slot).mark_stopped(true);
             }
             Action::MarkContinued { slot } => self.bus.page.share(slot).mark_stopped(false),
-            Action::StandIn(on) => self.watch_listener(on),
+            Action::StandIn(on) => self.watch_listeners(on),
             Action::NudgeAll => self.nudge_all(),
             Action::WriteJournal => self.write_journal(),
             Action::Exit { code } => {
@@ -263,7 +264,7 @@ impl<'a> Supervisor<'a> {
                 log::event(Level::Info, "stopped", json!({ "code": code }));
                 return Performed::Done(code);
             }
-            Action::Announce => announce(self.listener, self.settings),
+            Action::Announce => announce(self.listeners, self.settings),
             told => self.tell(&told),
         }
         Performed::GoOn
@@ -323,18 +324,21 @@ impl<'a> Supervisor<'a> {
         self.bus.page.supervisor(counter).add(1);
     }
 
-    fn watch_listener(&self, on: bool) {
-        let changed = if on {
-            self.poller
-                .add(self.listener.socket(), LISTENER, Interest::Edge)
-        } else {
-            self.poller.remove(self.listener.socket())
-        };
+    fn watch_listeners(&self, on: bool) {
+        let changed = (LISTENER..)
+            .zip(self.listeners.sockets())
+            .try_for_each(|(token, socket)| {
+                if on {
+                    self.poller.add(socket, token, Interest::Edge)
+                } else {
+                    self.poller.remove(socket)
+                }
+            });
         if let Err(error) = changed {
             log::event(
                 Level::Warn,
                 "os-refused",
-                json!({ "what": "watching the listener for a stopped worker", "message": error.to_string() }),
+                json!({ "what": "watching the listeners for a stopped worker", "message": error.to_string() }),
             );
         }
     }

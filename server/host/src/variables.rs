@@ -18,7 +18,7 @@ pub(crate) enum Kind {
     },
     /// `0` or `1`.
     Switch,
-    /// An IP address and port, or `unix:` and a path.
+    /// IP addresses and ports, or `unix:` and a path, between commas.
     Address,
     /// One of these words.
     Word(&'static [&'static str]),
@@ -62,7 +62,8 @@ impl Variable {
             }
             Kind::Switch => "want 0 or 1".to_owned(),
             Kind::Address => {
-                "want ADDRESS:PORT (say 127.0.0.1:8080 or [::1]:0) or unix:/path".to_owned()
+                "want ADDRESS:PORT (say 127.0.0.1:8080 or [::1]:0) or unix:/path, at most 64 between commas"
+                    .to_owned()
             }
             Kind::Word(words) => format!("want one of {}", words.join(", ")),
             Kind::Path => "want a path".to_owned(),
@@ -118,7 +119,7 @@ pub(crate) const VARIABLES: &[Variable] = &[
         name: "M0_BIND",
         kind: Kind::Address,
         default: "127.0.0.1:8080",
-        help: "where to listen; port 0 lets the system choose",
+        help: "where to listen, between commas; port 0 lets the system choose",
     },
     number(
         "M0_WORKERS",

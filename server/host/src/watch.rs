@@ -4,7 +4,7 @@
 //! the two bounds that hold even when the loop is stuck: a connection waits at most 1 ms for a worker
 //! that cannot take it, and the process ends at the drain's bound. Refuses to accept: only the loop
 //! does, so nothing is in flight inside a worker that is stuck, stopped or dead.
-//! Invariant: while this thread waits for its loop, it does not wait on the listener, so the kernel's
+//! Invariant: while this thread waits for its loop, it waits on no listener, so the kernel's
 //! exclusive wake-up goes to a sibling.
 
 use std::io;
@@ -47,6 +47,7 @@ const SIGNAL: u64 = 0;
 const LIFE: u64 = 1;
 const NUDGE: u64 = 2;
 const ANSWER: u64 = 3;
+/// The first of the listeners; the others follow.
 const LISTENER: u64 = 4;
 
 /// What a watch thread is made from.
@@ -60,9 +61,9 @@ pub(crate) struct Watched {
     pub(crate) signals: SignalFd,
     /// Ends when the supervisor is gone; none where this process is its own.
     pub(crate) life: Option<OwnedFd>,
-    pub(crate) listener: Socket,
-    /// The socket file that this process removes at its end; none where the supervisor does.
-    pub(crate) socket_file: Option<SocketFile>,
+    pub(crate) listeners: Vec<Socket>,
+    /// The socket files that this process removes at its end; none where the supervisor does.
+    pub(crate) socket_files: Vec<SocketFile>,
 }
 
 /// Starts the thread.
@@ -77,7 +78,7 @@ pub(crate) fn start(watched: Watched) -> io::Result<()> {
 struct Watch {
     watched: Watched,
     share: Share<'static>,
-    /// Everything, and everything but the listener.
+    /// Everything, and everything but the listeners.
     all: Poller,
     control: Poller,
     listening: bool,
@@ -138,16 +139,15 @@ impl Watch {
     }
 
     fn listen(&mut self) {
-        match self
-            .all
-            .add(&self.watched.listener, LISTENER, Interest::ExclusiveLevel)
-        {
-            Ok(()) => self.listening = true,
-            Err(error) => self.give_up("watching the listener", &error),
+        for (token, listener) in (LISTENER..).zip(&self.watched.listeners) {
+            if let Err(error) = self.all.add(listener, token, Interest::ExclusiveLevel) {
+                self.give_up("watching the listeners", &error);
+            }
         }
+        self.listening = true;
     }
 
-    /// Something may wait at the listener: let the right worker take it.
+    /// Something may wait at a listener: let the right worker take it.
     fn look(&mut self) {
         let mut force = false;
         let mut taken = false;
@@ -197,7 +197,8 @@ impl Watch {
 
     fn connection_waits(&self) -> bool {
         // A failing poll is answered like a waiting connection: the loop's accept finds the error.
-        wait_readable(&self.watched.listener, Some(Duration::ZERO)).unwrap_or(true)
+        let waits = |listener| wait_readable(listener, Some(Duration::ZERO)).unwrap_or(true);
+        self.watched.listeners.iter().any(waits)
     }
 
     /// How often in a row a connection is left to siblings, 1 ms each. Once is enough between workers that
@@ -240,7 +241,7 @@ impl Watch {
         }
     }
 
-    /// Waits without the listener, until the time is over or a sibling nudges.
+    /// Waits without the listeners, until the time is over or a sibling nudges.
     fn pause(&mut self, bound: Duration) {
         let end = Instant::now() + bound;
         loop {
@@ -251,7 +252,7 @@ impl Watch {
         }
     }
 
-    /// Has the loop accept, and waits for its answer without waiting on the listener. A loop that does
+    /// Has the loop accept, and waits for its answer without waiting on a listener. A loop that does
     /// not answer in time is busy: its siblings are told so.
     fn ask_loop(&mut self, force: bool) -> Looked {
         let orders = if force { LOOK | FORCE } else { LOOK };
@@ -373,7 +374,7 @@ impl Watch {
         self.end_at_ms = Some(self.end_at_ms.map_or(end, |before| before.min(end)));
         self.draining = true;
         self.share.draining();
-        // Two that drain at once must not each leave the listener to the other: whoever reads second, in
+        // Two that drain at once must not each leave the listeners to the other: whoever reads second, in
         // the one order that this fence makes, sees the other's word.
         fence(Ordering::SeqCst);
         let sibling_serves = self
@@ -385,7 +386,9 @@ impl Watch {
         if self.listening && sibling_serves {
             self.listening = false;
             // The loop takes what is queued; whoever comes later is a sibling's.
-            let _ = self.all.remove(&self.watched.listener);
+            for listener in &self.watched.listeners {
+                let _ = self.all.remove(listener);
+            }
         }
         self.watched.link.order(orders);
     }
@@ -414,7 +417,7 @@ impl Watch {
     /// Ends the process under a loop that may still run, so its words on the page are left to the
     /// supervisor's repair.
     fn leave(&self, code: u8) -> ! {
-        if let Some(file) = &self.watched.socket_file {
+        for file in &self.watched.socket_files {
             file.remove();
         }
         log::flush();

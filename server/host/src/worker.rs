@@ -29,7 +29,9 @@ pub(crate) struct Worker {
     context: HostContext,
     share: Share<'static>,
     page: Page<'static>,
-    listener: Socket,
+    listeners: Vec<Socket>,
+    /// The listener that is asked next for a connection.
+    turn: Cell<usize>,
     fanout: Fanout,
     deadlines: Deadlines,
     limits: Limits,
@@ -66,7 +68,7 @@ impl Drop for SocketHeld {
 }
 
 impl Worker {
-    pub(crate) fn new(context: HostContext, listener: Socket) -> Self {
+    pub(crate) fn new(context: HostContext, listeners: Vec<Socket>) -> Self {
         let page = context.page();
         let share = page.share(context.slot());
         let settings = context.settings();
@@ -95,7 +97,8 @@ impl Worker {
         Worker {
             share,
             page,
-            listener,
+            listeners,
+            turn: Cell::new(0),
             fanout,
             deadlines,
             limits,
@@ -127,8 +130,13 @@ impl Worker {
         self.share
     }
 
-    pub(crate) fn listener(&self) -> &Socket {
-        &self.listener
+    pub(crate) fn listeners(&self) -> &[Socket] {
+        &self.listeners
+    }
+
+    /// The listener whose turn it is.
+    pub(crate) fn turn(&self) -> &Cell<usize> {
+        &self.turn
     }
 
     pub(crate) fn fanout(&self) -> &Fanout {

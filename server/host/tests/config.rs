@@ -28,7 +28,7 @@ fn an_empty_environment_gives_the_documented_defaults() {
     let settings = from_env(&[]).expect("valid");
     assert_eq!(
         settings.bind,
-        Bind::Tcp("127.0.0.1:8080".parse().expect("an address"))
+        [Bind::Tcp("127.0.0.1:8080".parse().expect("an address"))]
     );
     assert!(!settings.bind_given);
     assert_eq!(settings.workers, 1);
@@ -66,6 +66,11 @@ fn every_bad_value_is_refused_with_its_name_and_what_is_right() {
         ("M0_BIND", "127.0.0.1", "ADDRESS:PORT"),
         ("M0_BIND", "127.0.0.1:65536", "ADDRESS:PORT"),
         ("M0_BIND", "unix:", "unix:/path"),
+        ("M0_BIND", "127.0.0.1:80,", "between commas"),
+        ("M0_BIND", "127.0.0.1:80, [::1]:80", "between commas"),
+        ("M0_BIND", "127.0.0.1:80,unix:", "between commas"),
+        ("M0_BIND", "127.0.0.1:80,[::1]:80,127.0.0.1:80", "twice"),
+        ("M0_BIND", "unix:/run/a,unix:/run/a", "twice"),
         ("M0_HEAD_TIMEOUT_MS", "0", "from 1 to"),
         ("M0_METRICS", "metrics", "begins with /"),
         ("M0_METRICS", "/met rics", "no blank"),
@@ -103,6 +108,24 @@ fn every_mistake_is_told_not_only_the_first() {
     let mut names: Vec<_> = refusals.iter().filter_map(m0_host::Refusal::name).collect();
     names.sort_unstable();
     assert_eq!(names, ["M0_DRAIN_MS", "M0_THREADS", "M0_WORKERS"]);
+}
+
+#[row(E109)]
+#[test]
+fn several_addresses_stand_between_commas_in_their_order() {
+    let list = "127.0.0.1:0,[::1]:80,unix:/run/a.sock,127.0.0.1:0";
+    let settings = from_env(&[("M0_BIND", list)]).expect("valid");
+    let shown: Vec<_> = settings.bind.iter().map(Bind::to_string).collect();
+    assert_eq!(shown.join(","), list);
+    let many = |count| vec!["127.0.0.1:0"; count].join(",");
+    assert_eq!(
+        from_env(&[("M0_BIND", &many(64))])
+            .expect("valid")
+            .bind
+            .len(),
+        64
+    );
+    assert!(from_env(&[("M0_BIND", &many(65))]).is_err());
 }
 
 #[row(E7)]
@@ -216,7 +239,7 @@ fn each_variable_is_a_flag_and_the_flag_wins() {
     .expect("valid");
     assert_eq!(settings.workers, 3);
     assert_eq!(settings.drain, Duration::from_millis(250));
-    assert_eq!(settings.bind, Bind::Unix("/run/app.sock".into()));
+    assert_eq!(settings.bind, [Bind::Unix("/run/app.sock".into())]);
     assert!(settings.bind_given);
     assert_eq!(settings.log, Level::Warn);
 

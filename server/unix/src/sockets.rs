@@ -6,7 +6,7 @@
 
 use std::fs::{self, File, TryLockError};
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, SocketAddrV6};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
@@ -28,6 +28,21 @@ use crate::failed::During;
 /// `AddrInUse`, `AddrNotAvailable`, `PermissionDenied` (a port below 1024).
 pub fn listen_tcp(addr: SocketAddr, backlog: i32) -> io::Result<Socket> {
     let socket = nonblocking(Domain::for_address(addr))?;
+    listen_at(socket, addr, backlog)
+}
+
+/// The same at an IPv6 address, which leaves IPv4 to others (`IPV6_V6ONLY`, `ipv6(7)`): `[::]` else takes the port of
+/// every IPv4 address too.
+///
+/// # Errors
+/// Those of [`listen_tcp`].
+pub fn listen_tcp6_only(addr: SocketAddrV6, backlog: i32) -> io::Result<Socket> {
+    let socket = nonblocking(Domain::IPV6)?;
+    socket.set_only_v6(true).during("setsockopt(IPV6_V6ONLY)")?;
+    listen_at(socket, addr.into(), backlog)
+}
+
+fn listen_at(socket: Socket, addr: SocketAddr, backlog: i32) -> io::Result<Socket> {
     socket
         .set_reuse_address(true)
         .during("setsockopt(SO_REUSEADDR)")?;

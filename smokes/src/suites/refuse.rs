@@ -8,7 +8,7 @@ use std::net::TcpListener;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use m0_spec::{D6, E7, E8, E9, E10, E11, E13, E27, E28, E79};
+use m0_spec::{D6, E7, E8, E9, E10, E11, E13, E27, E28, E79, E113};
 
 use crate::ends::{Ending, code};
 use crate::events::EventStream;
@@ -40,7 +40,7 @@ pub const PHASES: &[Phase] = &[
         by_the_application,
     ),
     beside("refuse-by-one-worker", 30, &[D6, E27], by_one_worker),
-    beside("doctor-binds-nothing", 20, &[E79], doctor),
+    beside("doctor-binds-nothing", 20, &[E79, E113], doctor),
 ];
 
 /// Starts a server with these settings while its address is occupied, and checks that it refuses with 78
@@ -155,6 +155,8 @@ fn bad_values(run: &Run) -> Result<Witness> {
         ("M0_BIND", "127.0.0.1:99999"),
         ("M0_BIND", "unix:"),
         ("M0_BIND", ""),
+        ("M0_BIND", "127.0.0.1:0,"),
+        ("M0_BIND", "127.0.0.1:0,unix:"),
         ("M0_PROXY_FROM", "10.0.0.1/8"),
         ("M0_PROXY_FROM", "proxy.example"),
         ("M0_PROXY_REQUIRED", "2"),
@@ -183,6 +185,7 @@ fn contradictions(run: &Run) -> Result<Witness> {
     let cases: &[&[(&str, &str)]] = &[
         &[("M0_BACKOFF_MS", "500"), ("M0_BACKOFF_MAX_MS", "100")],
         &[("M0_MAX_URI_BYTES", "4096"), ("M0_MAX_HEAD_BYTES", "2048")],
+        &[("M0_BIND", "[::1]:80,127.0.0.1:80,[::1]:80")],
     ];
     for case in cases {
         let names: Vec<&str> = case
@@ -344,6 +347,7 @@ fn doctor(run: &Run) -> Result<Witness> {
     let server = Server::launch(run)
         .workers(2)
         .bind(address)
+        .env("M0_BIND", format!("{address},unix:/nowhere/socket"))
         .env("M0_DRAIN_MS", 1234)
         .args(&["--doctor", "--log=warn"])
         .foreign_lines_allowed()
@@ -368,6 +372,17 @@ fn doctor(run: &Run) -> Result<Witness> {
             "{name}: {shown}"
         );
     }
+    let listeners: Vec<&str> = text
+        .lines()
+        .skip_while(|line| *line != "listeners")
+        .skip(1)
+        .take(2)
+        .map(str::trim)
+        .collect();
+    ensure!(
+        listeners == [address.to_string().as_str(), "unix:/nowhere/socket"],
+        "not its listeners: {listeners:?}"
+    );
     ensure!(log.events("listening").is_empty(), "--doctor listens");
     Ok(Witness::of("lines", text.lines().count()))
 }

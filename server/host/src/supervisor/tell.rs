@@ -11,7 +11,7 @@ use m0_unix::signals::{self, Signal};
 use serde_json::{Value, json};
 
 use super::Supervisor;
-use crate::listen::Listener;
+use crate::listen::Listeners;
 use crate::log;
 use crate::settings::{Level, Settings};
 
@@ -76,12 +76,12 @@ impl Supervisor<'_> {
 }
 
 /// The banner: printed once everything that serves has said so.
-pub(crate) fn announce(listener: &Listener, settings: &Settings) {
-    log::event(
-        Level::Info,
-        "listening",
-        json!({ "address": listener.address(), "workers": settings.workers }),
-    );
+pub(crate) fn announce(listeners: &Listeners, settings: &Settings) {
+    let mut fields = json!({ "address": listeners.addresses(), "workers": settings.workers });
+    if let Some(names) = listeners.names() {
+        fields["names"] = names.into();
+    }
+    log::event(Level::Info, "listening", fields);
 }
 
 fn signal_name(number: i32) -> Value {

@@ -2,13 +2,13 @@
 
 use std::fs;
 use std::io::ErrorKind;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6, TcpStream};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use m0_unix::failed::errno;
-use m0_unix::sockets::{Peer, accept, listen_tcp, listen_unix};
+use m0_unix::sockets::{Peer, accept, listen_tcp, listen_tcp6_only, listen_unix};
 
 use crate::process::PATIENCE;
 
@@ -48,6 +48,29 @@ fn a_port_on_which_another_listens_is_refused_with_operation_and_errno() {
         !first.reuse_port().expect("an option of TCP"),
         "SO_REUSEPORT would let it through in silence"
     );
+}
+
+#[m0_spec::row(U35)]
+#[test]
+fn an_ipv6_listener_alone_leaves_the_port_to_ipv4() {
+    let four = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
+    let first = listen_tcp(four, 8).expect("a port is free");
+    let four = first.local_addr().expect("bound").as_socket().expect("TCP");
+    let six = SocketAddrV6::new(Ipv6Addr::UNSPECIFIED, four.port(), 0, 0);
+    let second = match listen_tcp6_only(six, 8) {
+        Ok(second) => second,
+        Err(error) if errno(&error) == Some(nix::libc::EAFNOSUPPORT) => return,
+        // Not the error's own words: that a port is taken is said of machines, not of code.
+        Err(error) => panic!("the two exclude each other: {:?}", errno(&error)),
+    };
+    drop(first);
+    let again = listen_tcp(four, 8).expect("the other one leaves it free");
+    TcpStream::connect((Ipv4Addr::LOCALHOST, four.port())).expect("it listens");
+    let (_, peer) = accept(&again)
+        .expect("accept works")
+        .expect("at the IPv4 one");
+    assert!(matches!(peer, Peer::Tcp(SocketAddr::V4(_))), "{peer}");
+    assert!(accept(&second).expect("accept works").is_none());
 }
 
 #[m0_spec::row(U29)]
