@@ -66,6 +66,9 @@ enum Command {
     Memory,
     /// Processor time of a keep-alive request, beside axum, actix-web, nginx and a bare epoll loop.
     Rps,
+    /// Processor time that the access log adds to a request.
+    #[command(name = "access_log", alias = "access-log")]
+    AccessLog,
     /// Processor time of a delivered event, beside axum, actix-web and a bare epoll loop.
     Fanout,
     /// Ten thousand held streams on one worker and over two: memory, time to the last delivery, processor time.
@@ -93,6 +96,7 @@ impl Command {
             Self::Drain => "drain",
             Self::Memory => "memory",
             Self::Rps => "rps",
+            Self::AccessLog => "access_log",
             Self::Fanout => "fanout",
             Self::Crowd => "crowd",
             Self::TraceScale => "trace_scale",

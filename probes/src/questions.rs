@@ -4,6 +4,7 @@
 //! Invariant: names are unique, and a goal stands in the file that measures it.
 
 mod accept_spread;
+mod access_log;
 mod crowd;
 mod drain;
 mod fanout;
@@ -36,12 +37,13 @@ pub struct Question {
 }
 
 /// Every probe.
-pub static QUESTIONS: [Question; 10] = [
+pub static QUESTIONS: [Question; 11] = [
     respawn::QUESTION,
     accept_spread::QUESTION,
     drain::QUESTION,
     memory::QUESTION,
     rps::QUESTION,
+    access_log::QUESTION,
     fanout::QUESTION,
     crowd::QUESTION,
     trace_scale::QUESTION,
@@ -59,7 +61,7 @@ mod tests {
     use super::{QUESTIONS, named};
     use std::collections::BTreeSet;
 
-    #[m0_spec::row(E51, E87, S18, S20, T18, T26, T27)]
+    #[m0_spec::row(E51, E87, E115, S18, S20, T18, T26, T27)]
     #[test]
     fn each_promise_that_wants_a_probe_has_one() {
         let names: BTreeSet<&str> = QUESTIONS.iter().map(|question| question.name).collect();
@@ -70,6 +72,7 @@ mod tests {
             ("drain", "E87"),
             ("memory", "S18"),
             ("crowd", "S18"),
+            ("access_log", "E115"),
             ("trace_scale", "T18"),
             ("report_search", "T26"),
             ("trace_runners", "T27"),

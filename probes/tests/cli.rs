@@ -14,12 +14,13 @@ fn probes(bin_dir: &Path, args: &[&str]) -> Output {
     command.output().expect("the command starts")
 }
 
-const NAMES: [&str; 10] = [
+const NAMES: [&str; 11] = [
     "respawn",
     "accept_spread",
     "drain",
     "memory",
     "rps",
+    "access_log",
     "fanout",
     "crowd",
     "trace_scale",

@@ -8,10 +8,14 @@ use crate::phase::Phase;
 pub mod accept;
 pub mod beat;
 pub mod body;
+pub mod codings;
 pub mod drain;
 pub mod endure;
+pub mod files;
+pub mod guards;
 pub mod http;
 pub mod last_request;
+pub mod layers;
 pub mod limits;
 pub mod listeners;
 pub mod output;
@@ -54,6 +58,10 @@ pub fn all() -> Vec<Phase> {
         proxied::PHASES,
         table::PHASES,
         seams::PHASES,
+        files::PHASES,
+        layers::PHASES,
+        codings::PHASES,
+        guards::PHASES,
         websocket::PHASES,
         websocket_bounds::PHASES,
         websocket_hub::PHASES,

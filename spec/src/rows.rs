@@ -649,6 +649,45 @@ pub const E112: Row = Row { id: "E112", title: "Listeners take turns, one connec
 /// The banner and --doctor name every listener.
 pub const E113: Row = Row { id: "E113", title: "The banner and --doctor name every listener." };
 
+/// Each line of the access log tells its request in four phases (waited, application, first byte, rest) that add up to the whole, which ends when the last byte is with the socket.
+pub const E114: Row = Row { id: "E114", title: "Each line of the access log tells its request in four phases (waited, application, first byte, rest) that add up to the whole, which ends when the last byte is with the socket." };
+
+/// The access log costs at most 0.5 us of processor time a request.
+pub const E115: Row = Row { id: "E115", title: "The access log costs at most 0.5 us of processor time a request." };
+
+/// With M0\_REQUEST\_ID=1 each request has an id in its answer, in its line of the access log and before the application; a peer's own is taken only if it is 1 to 128 letters, digits or -.\_~, and alone.
+pub const E116: Row = Row { id: "E116", title: "With M0_REQUEST_ID=1 each request has an id in its answer, in its line of the access log and before the application; a peer's own is taken only if it is 1 to 128 letters, digits or -._~, and alone." };
+
+/// No request for a file leaves its root or reaches a hidden or a special file, by whatever path, encoding or symbolic link.
+pub const E117: Row = Row { id: "E117", title: "No request for a file leaves its root or reaches a hidden or a special file, by whatever path, encoding or symbolic link." };
+
+/// A file is answered with its ETag, date, type and length; conditions, one range and If-Range are answered as RFC 9110 sections 13 and 14 say.
+pub const E118: Row = Row { id: "E118", title: "A file is answered with its ETag, date, type and length; conditions, one range and If-Range are answered as RFC 9110 sections 13 and 14 say." };
+
+/// A directory is answered by its index.html, or as if it were not there; what no file answers is the application's.
+pub const E119: Row = Row { id: "E119", title: "A directory is answered by its index.html, or as if it were not there; what no file answers is the application's." };
+
+/// Files are opened and read beside the loop, and what stays away there never holds up the stop.
+pub const E120: Row = Row { id: "E120", title: "Files are opened and read beside the loop, and what stays away there never holds up the stop." };
+
+/// An answer is coded only if the peer takes the coding, its length and type are worth it, and it is whole, uncoded and free to be changed; a stream never is.
+pub const E121: Row = Row { id: "E121", title: "An answer is coded only if the peer takes the coding, its length and type are worth it, and it is whole, uncoded and free to be changed; a stream never is." };
+
+/// Whatever might be coded says Vary, and a coded answer has a weak ETag and no length or ranges of the uncoded one.
+pub const E122: Row = Row { id: "E122", title: "Whatever might be coded says Vary, and a coded answer has a weak ETag and no length or ranges of the uncoded one." };
+
+/// Pages of the listed origins alone may read answers; their preflights are answered by the host, and every other page gets no header that lets it.
+pub const E123: Row = Row { id: "E123", title: "Pages of the listed origins alone may read answers; their preflights are answered by the host, and every other page gets no header that lets it." };
+
+/// Middleware that contradicts itself, such as credentials for every origin or a root that is no directory, is refused with 78 before anything is bound.
+pub const E124: Row = Row { id: "E124", title: "Middleware that contradicts itself, such as credentials for every origin or a root that is no directory, is refused with 78 before anything is bound." };
+
+/// Where a guard stands, a request without the right credentials gets 401 with its challenge and does not reach the application.
+pub const E125: Row = Row { id: "E125", title: "Where a guard stands, a request without the right credentials gets 401 with its challenge and does not reach the application." };
+
+/// Secrets are compared in a time that does not tell where they differ, and stand in no log and no debug output.
+pub const E126: Row = Row { id: "E126", title: "Secrets are compared in a time that does not tell where they differ, and stand in no log and no debug output." };
+
 /// A frame appended is read whole, with the id it was stamped with.
 pub const F1: Row = Row { id: "F1", title: "A frame appended is read whole, with the id it was stamped with." };
 
@@ -1601,6 +1640,19 @@ pub const ALL: &[Row] = &[
     E111,
     E112,
     E113,
+    E114,
+    E115,
+    E116,
+    E117,
+    E118,
+    E119,
+    E120,
+    E121,
+    E122,
+    E123,
+    E124,
+    E125,
+    E126,
     F1,
     F2,
     F3,

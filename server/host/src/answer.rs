@@ -15,6 +15,7 @@ use http_body::{Body, Frame, SizeHint};
 
 use crate::access::Entry;
 use crate::conn::Conn;
+use crate::middleware::BoxBody;
 
 /// Why a body was cut.
 #[derive(Debug)]
@@ -31,6 +32,8 @@ impl std::error::Error for CutBody {}
 /// What the bytes come from.
 enum Source<B> {
     App(Pin<Box<B>>),
+    /// Of a layer around the application: a file, or a coded body.
+    Layer(BoxBody),
     Text(Option<Bytes>),
     Held,
     /// Nothing: the connection becomes a WebSocket.
@@ -49,6 +52,14 @@ impl<B> AnswerBody<B> {
     pub(crate) fn app(body: B, conn: Rc<Conn>, entry: Option<Box<Entry>>) -> Self {
         AnswerBody {
             source: Source::App(Box::pin(body)),
+            conn,
+            entry,
+        }
+    }
+
+    pub(crate) fn layer(body: BoxBody, conn: Rc<Conn>, entry: Option<Box<Entry>>) -> Self {
+        AnswerBody {
+            source: Source::Layer(body),
             conn,
             entry,
         }
@@ -88,6 +99,27 @@ impl<B> AnswerBody<B> {
     }
 }
 
+/// The next frame of a body; one that fails or panics is told of or counted here.
+fn polled<B: Body<Data = Bytes, Error: Display> + ?Sized>(
+    mut body: Pin<&mut B>,
+    cx: &mut Context<'_>,
+    conn: &Conn,
+) -> Poll<Option<Result<Frame<Bytes>, CutBody>>> {
+    match catch_unwind(AssertUnwindSafe(|| body.as_mut().poll_frame(cx))) {
+        Ok(Poll::Pending) => Poll::Pending,
+        Ok(Poll::Ready(Some(Ok(frame)))) => Poll::Ready(Some(Ok(frame))),
+        Ok(Poll::Ready(Some(Err(error)))) => {
+            conn.body_failed(&error.to_string());
+            Poll::Ready(Some(Err(CutBody)))
+        }
+        Ok(Poll::Ready(None)) => Poll::Ready(None),
+        Err(_) => {
+            conn.count_panic();
+            Poll::Ready(Some(Err(CutBody)))
+        }
+    }
+}
+
 impl<B: Body<Data = Bytes, Error: Display>> Body for AnswerBody<B> {
     type Data = Bytes;
     type Error = CutBody;
@@ -103,21 +135,14 @@ impl<B: Body<Data = Bytes, Error: Display>> Body for AnswerBody<B> {
                 this.conn.arm_takeover();
                 return Poll::Pending;
             }
-            Source::App(body) => {
-                match catch_unwind(AssertUnwindSafe(|| body.as_mut().poll_frame(cx))) {
-                    Ok(Poll::Pending) => return Poll::Pending,
-                    Ok(Poll::Ready(Some(Ok(frame)))) => Some(Ok(frame)),
-                    Ok(Poll::Ready(Some(Err(error)))) => {
-                        this.conn.body_failed(&error.to_string());
-                        Some(Err(CutBody))
-                    }
-                    Ok(Poll::Ready(None)) => None,
-                    Err(_) => {
-                        this.conn.count_panic();
-                        Some(Err(CutBody))
-                    }
-                }
-            }
+            Source::App(body) => match polled(body.as_mut(), cx, &this.conn) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(frame) => frame,
+            },
+            Source::Layer(body) => match polled(body.as_mut(), cx, &this.conn) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(frame) => frame,
+            },
         };
         if let Some(Ok(frame)) = &frame
             && let Some(data) = frame.data_ref()
@@ -131,6 +156,7 @@ impl<B: Body<Data = Bytes, Error: Display>> Body for AnswerBody<B> {
     fn is_end_stream(&self) -> bool {
         match &self.source {
             Source::App(body) => body.is_end_stream(),
+            Source::Layer(body) => body.is_end_stream(),
             Source::Text(text) => text.is_none(),
             // Else the engine would drop it, which is the sign, before the head is in its buffer.
             Source::Held | Source::Upgraded => false,
@@ -140,6 +166,7 @@ impl<B: Body<Data = Bytes, Error: Display>> Body for AnswerBody<B> {
     fn size_hint(&self) -> SizeHint {
         match &self.source {
             Source::App(body) => body.size_hint(),
+            Source::Layer(body) => body.size_hint(),
             Source::Text(text) => SizeHint::with_exact(text.as_ref().map_or(0, Bytes::len) as u64),
             Source::Held | Source::Upgraded => SizeHint::default(),
         }
@@ -153,7 +180,7 @@ impl<B> Drop for AnswerBody<B> {
             Source::Upgraded => self.conn.arm_takeover(),
             // A held stream that was never asked for a byte (the answer to HEAD) ends like any other.
             Source::Held if !self.conn.release_held() => {}
-            _ => self.conn.response_ends(),
+            _ => self.conn.response_ends(self.entry.take()),
         }
     }
 }

@@ -4,6 +4,8 @@
 //! them. Refuses to know what a setting does. Invariant: the flag wins over the variable; a name that
 //! begins with `M0_` is known, refused by name, or unknown and refused: never ignored.
 
+mod layered;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,6 +17,7 @@ use m0_wire::proxy::Networks;
 use m0_wire::ws::handshake::Origins;
 
 use crate::accept::LISTENERS_MOST;
+use crate::middleware::Middleware;
 use crate::refusal::Refusal;
 use crate::settings::{Bind, Level, Settings};
 use crate::variables::{EXPORTED, Kind, REFUSED, VARIABLES, Variable, find, nearest};
@@ -32,6 +35,7 @@ use crate::variables::{EXPORTED, Kind, REFUSED, VARIABLES, Variable, find, neare
 pub struct AppConfig {
     env: Vec<(OsString, OsString)>,
     args: Vec<OsString>,
+    middleware: Middleware,
 }
 
 /// What the command line asks for besides serving.
@@ -57,6 +61,7 @@ impl AppConfig {
         AppConfig {
             env: std::env::vars_os().collect(),
             args: std::env::args_os().skip(1).collect(),
+            middleware: Middleware::default(),
         }
     }
 
@@ -74,6 +79,7 @@ impl AppConfig {
         AppConfig {
             env: env.into_iter().map(|(k, v)| (k.into(), v.into())).collect(),
             args: args.into_iter().map(Into::into).collect(),
+            middleware: Middleware::default(),
         }
     }
 
@@ -85,9 +91,11 @@ impl AppConfig {
         let (_, given, mut refusals) = self.read(own);
         let (settings, bad) = parse(&given);
         refusals.extend(bad);
-        let Some(settings) = settings else {
+        let Some(mut settings) = settings else {
             return Err(refusals);
         };
+        settings.request_id |= self.middleware.request_ids;
+        settings.middleware = self.middleware.clone();
         refusals.extend(settings.contradictions());
         if refusals.is_empty() {
             Ok(settings)
@@ -280,6 +288,7 @@ impl Reader<'_> {
             log: self.level(),
             health: self.switch("M0_HEALTH"),
             metrics: self.target("M0_METRICS"),
+            request_id: self.switch("M0_REQUEST_ID"),
             backlog: self.number("M0_BACKLOG") as i32,
             first_byte_timeout: self.millis("M0_FIRST_BYTE_TIMEOUT_MS"),
             head_timeout: self.millis("M0_HEAD_TIMEOUT_MS"),
@@ -314,6 +323,7 @@ impl Reader<'_> {
             journal: Some(self.raw("M0_JOURNAL").text.clone())
                 .filter(|text| !text.is_empty())
                 .map(PathBuf::from),
+            middleware: Middleware::default(),
         }
     }
 

@@ -8,10 +8,12 @@ mod answering;
 mod driving;
 mod header;
 mod stream;
+mod timing;
 mod upgraded;
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::io;
+use std::rc::Rc;
 use std::task::{Context, Poll, Waker, ready};
 
 use m0_page::{Share, WorkerCounter};
@@ -69,6 +71,7 @@ pub(crate) struct Conn {
     socket: AsyncFd<Socket>,
     /// The peer of the socket, until a proxy's header tells of another.
     peer: Cell<Peer>,
+    peer_text: OnceCell<Rc<str>>,
     /// Of a connection whose first bytes are a proxy's header, until it is whole.
     header: RefCell<Option<Box<Reader>>>,
     /// Came while its worker drains.
@@ -95,6 +98,8 @@ pub(crate) struct Conn {
     /// Of a connection that is a WebSocket.
     vitals: Cell<Option<Vitals>>,
     sent: Cell<u64>,
+    /// Only where there is an access log.
+    timing: RefCell<Option<Box<timing::Timing>>>,
     driver: RefCell<Option<Waker>>,
 }
 
@@ -116,6 +121,7 @@ impl Conn {
         let conn = Conn {
             socket,
             peer: Cell::new(peer),
+            peer_text: OnceCell::new(),
             header: RefCell::new(None),
             late,
             share,
@@ -136,6 +142,7 @@ impl Conn {
             discarded: Cell::new(0),
             vitals: Cell::new(None),
             sent: Cell::new(0),
+            timing: RefCell::new(None),
             driver: RefCell::new(None),
         };
         share.opened();
@@ -203,7 +210,9 @@ impl Conn {
                 if fed.pass > 0 {
                     give(&bytes[..fed.pass]);
                 }
-                let new_request = told || scanner.requests_seen() != requests;
+                let heads = scanner.requests_seen() - requests;
+                self.heads_came(heads);
+                let new_request = told || heads > 0;
                 self.note(|progress| {
                     progress.received(scanner.phase(), new_request, monotonic_ms());
                 });
@@ -342,6 +351,7 @@ impl Conn {
     }
 
     fn note_sent(&self, bytes: usize) {
+        self.bytes_went();
         if self.blocked.replace(false) {
             self.note(|progress| progress.wrote(bytes, false, monotonic_ms()));
         }

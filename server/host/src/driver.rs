@@ -171,6 +171,7 @@ async fn hold(conn: &Rc<Conn>, worker: &Worker, plan: Replay, mut entry: Option<
         // The drain told the streams that were held by then; the head of this one was still on its way.
         worker.fanout().tell_drain();
     }
+    let first_byte = conn.first_byte_ns();
     let sent_before = conn.sent_bytes();
     let cut = poll_fn(|cx| {
         conn.register(cx);
@@ -196,6 +197,7 @@ async fn hold(conn: &Rc<Conn>, worker: &Worker, plan: Replay, mut entry: Option<
     .await;
     worker.fanout().leave(key);
     if let Some(entry) = &mut entry {
+        entry.moments.first = first_byte;
         entry.sent(conn.sent_bytes() - sent_before);
     }
     if cut.is_some() {
@@ -224,11 +226,13 @@ async fn talk(
     (begin, place): (Begin, SocketHeld),
     mut entry: Option<Box<Entry>>,
 ) {
+    let first_byte = conn.first_byte_ns();
     let sent_before = conn.sent_bytes();
     let tell = |why| tell_cut(conn, Level::Info, why);
     let end = websocket::run(conn, worker, begin, tell).await;
     drop(place);
     if let Some(entry) = &mut entry {
+        entry.moments.first = first_byte;
         entry.sent(conn.sent_bytes() - sent_before);
     }
     match end {

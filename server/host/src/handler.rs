@@ -13,8 +13,12 @@ use std::rc::Rc;
 use std::task::Poll;
 
 use bytes::Bytes;
-use http::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use http::header::{
+    CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
+};
 use http::{Method, Request, Response, StatusCode};
+use http_body_util::BodyExt as _;
+use serde_json::json;
 use tower::util::ServiceExt;
 
 use crate::access::Entry;
@@ -23,7 +27,10 @@ use crate::body::RequestBody;
 use crate::conn::{self, Conn};
 use crate::engine::{Answer, Handle};
 use crate::held::Held;
+use crate::log;
 use crate::metrics;
+use crate::middleware::{Asked, BoxBody, Coded, Denied, Found, Middleware, request_id};
+use crate::settings::Level;
 use crate::websocket::Upgraded;
 use crate::worker::Worker;
 
@@ -66,7 +73,10 @@ where
 {
     type Body = B;
 
-    fn handle(&self, request: Request<RequestBody>) -> impl Future<Output = Answer<B>> + 'static {
+    fn handle(
+        &self,
+        mut request: Request<RequestBody>,
+    ) -> impl Future<Output = Answer<B>> + 'static {
         let Handler {
             service,
             conn,
@@ -74,14 +84,26 @@ where
         } = self.clone();
         conn.request_begins();
         async move {
-            let entry = worker.settings().access_log.then(|| {
+            let settings = worker.settings();
+            let layers = &settings.middleware;
+            let mut entry = settings.access_log.then(|| {
                 Box::new(Entry::new(
                     request.method().clone(),
                     request.uri().path().to_owned(),
-                    conn.peer(),
+                    conn.peer_text(),
                     worker.slot(),
+                    conn.take_head_ns(),
                 ))
             });
+            let id = settings
+                .request_id
+                .then(|| request_id::settle(request.headers_mut()));
+            if let (Some(entry), Some(id)) = (&mut entry, &id) {
+                entry.identified(id.clone());
+            }
+            let asked = layers
+                .remembers()
+                .then(|| Box::new(layers.remember(&request)));
             let own = worker
                 .settings()
                 .health
@@ -89,19 +111,26 @@ where
                 .flatten();
             let mut answer = if let Some((status, text)) = own {
                 host_answer(status, text, &conn, entry)
+            } else if layers.preflight(&request) {
+                host_answer(StatusCode::NO_CONTENT, "", &conn, entry)
+            } else if let Some(denied) = layers.deny(&mut request) {
+                denied_answer(denied, &conn, entry)
             } else if asks_for_figures(&request, &worker) {
                 figures_answer(&conn, &worker, entry)
+            } else if let Some(found) = find(layers, &request).await {
+                file_answer(found, &conn, &worker, asked.as_deref(), entry)
             } else if let Some(response) = caught(service.oneshot(request)).await {
-                app_answer(response, &conn, &worker, entry)
+                app_answer(response, &conn, &worker, asked.as_deref(), entry)
             } else {
                 conn.count_panic();
-                host_answer(
-                    StatusCode::INTERNAL_SERVER_ERROR,
-                    "the application failed; the log says how\n",
-                    &conn,
-                    entry,
-                )
+                failed_answer(&conn, entry)
             };
+            if let Some(asked) = asked {
+                asked.finish(answer.headers_mut());
+            }
+            if let Some(id) = id {
+                answer.headers_mut().insert(request_id::FIELD, id);
+            }
             // A connection that becomes a WebSocket carries no request anyway.
             let last = conn.is_used_up(worker.limits().max_requests)
                 && answer.status() != StatusCode::SWITCHING_PROTOCOLS;
@@ -155,6 +184,15 @@ fn figures_answer<B>(
     answer
 }
 
+/// The file that a request asks for. In a box, so that a request of an application without files needs no room for it.
+async fn find(layers: &Middleware, request: &Request<RequestBody>) -> Option<Found> {
+    if layers.files.is_empty() {
+        return None;
+    }
+    // The body stays where it is; a future that holds it must not be seen by a thread.
+    Box::pin(layers.find(request)).await
+}
+
 /// The answer of a future, or nothing when it panicked.
 async fn caught<T>(answer: impl Future<Output = Result<T, Infallible>>) -> Option<T> {
     let mut answer = pin!(answer);
@@ -186,6 +224,59 @@ fn host_answer<B>(
     answer
 }
 
+fn failed_answer<B>(conn: &Rc<Conn>, entry: Option<Box<Entry>>) -> Response<AnswerBody<B>> {
+    let why = "the application failed; the log says how\n";
+    host_answer(StatusCode::INTERNAL_SERVER_ERROR, why, conn, entry)
+}
+
+/// A guard let the request not pass.
+fn denied_answer<B>(
+    denied: Denied,
+    conn: &Rc<Conn>,
+    entry: Option<Box<Entry>>,
+) -> Response<AnswerBody<B>> {
+    let Denied::Challenge(challenge) = denied else {
+        conn.count_panic();
+        return failed_answer(conn, entry);
+    };
+    let why = "credentials are needed\n";
+    let mut answer = host_answer(StatusCode::UNAUTHORIZED, why, conn, entry);
+    answer.headers_mut().insert(WWW_AUTHENTICATE, challenge);
+    answer
+}
+
+/// A file was found, or could not be read.
+fn file_answer<B>(
+    found: Found,
+    conn: &Rc<Conn>,
+    worker: &Worker,
+    asked: Option<&Asked>,
+    mut entry: Option<Box<Entry>>,
+) -> Response<AnswerBody<B>> {
+    match found {
+        Ok(file) => {
+            if let Some(entry) = &mut entry {
+                entry.answered(file.status());
+            }
+            let layers = &worker.settings().middleware;
+            let answer = match layers.code(asked, file) {
+                Coded::As(file) => file.map(|body| Box::pin(body.map_err(Into::into)) as BoxBody),
+                Coded::Other(answer) => answer,
+            };
+            answer.map(|body| AnswerBody::layer(body, Rc::clone(conn), entry))
+        }
+        Err(error) => {
+            log::event(
+                Level::Warn,
+                "file-failed",
+                json!({ "message": error.to_string(), "peer": conn.peer().to_string() }),
+            );
+            let why = "the file could not be read\n";
+            host_answer(StatusCode::INTERNAL_SERVER_ERROR, why, conn, entry)
+        }
+    }
+}
+
 /// There is no room for one more stream, or no time.
 fn unavailable<B>(
     why: &'static str,
@@ -203,8 +294,12 @@ pub(crate) fn app_answer<B>(
     response: Response<B>,
     conn: &Rc<Conn>,
     worker: &Rc<Worker>,
+    asked: Option<&Asked>,
     mut entry: Option<Box<Entry>>,
-) -> Response<AnswerBody<B>> {
+) -> Response<AnswerBody<B>>
+where
+    B: http_body::Body<Data = Bytes, Error: Display> + 'static,
+{
     let (mut head, body) = response.into_parts();
     if let Some(held) = head.extensions.remove::<Held>() {
         if let Some(why) = worker.refuses_streams() {
@@ -241,5 +336,9 @@ pub(crate) fn app_answer<B>(
     if let Some(entry) = &mut entry {
         entry.answered(head.status);
     }
-    Response::from_parts(head, AnswerBody::app(body, Rc::clone(conn), entry))
+    let layers = &worker.settings().middleware;
+    match layers.code(asked, Response::from_parts(head, body)) {
+        Coded::As(answer) => answer.map(|body| AnswerBody::app(body, Rc::clone(conn), entry)),
+        Coded::Other(answer) => answer.map(|body| AnswerBody::layer(body, Rc::clone(conn), entry)),
+    }
 }

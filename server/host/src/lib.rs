@@ -29,6 +29,7 @@ mod log;
 #[cfg(test)]
 mod log_tests;
 mod metrics;
+mod middleware;
 pub mod producer;
 #[cfg(test)]
 mod producer_tests;
@@ -57,6 +58,7 @@ pub use m0_page::{Page, PageSnapshot, ProducerCounter, WorkerCounter, WorkerStat
 pub use m0_streams::sse::Frame;
 pub use m0_unix::sockets::Peer;
 pub use m0_wire::proxy::Networks;
+pub use middleware::{Compression, Cors, Files, Guard, Secret};
 pub use publisher::{PublishError, Published, Publisher};
 pub use refusal::{EXIT_CLEAN, EXIT_CONFIG, EXIT_CRASH_LOOP, EXIT_OS, EXIT_UNCLEAN, Refusal};
 pub use serve::{serve, serve_service};

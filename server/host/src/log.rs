@@ -170,6 +170,37 @@ pub(crate) fn now() -> String {
     format!("{:.3}", jiff::Timestamp::now())
 }
 
+/// The same text as [`now`], for many lines: the second is written anew only when it is another.
+#[derive(Debug, Default)]
+pub(crate) struct TimeOfDay {
+    second: i64,
+    text: String,
+}
+
+impl TimeOfDay {
+    /// The time of day, as [`now`] gives it.
+    pub(crate) fn now(&mut self) -> &str {
+        self.at(jiff::Timestamp::now())
+    }
+
+    pub(crate) fn at(&mut self, time: jiff::Timestamp) -> &str {
+        // Towards minus infinity, as the text has it; hosts do not serve before 1970 on purpose.
+        let ms = time.as_millisecond();
+        let (second, ms) = (ms.div_euclid(1_000), ms.rem_euclid(1_000) as u16);
+        if second == self.second && !self.text.is_empty() {
+            self.text.truncate(self.text.len() - "123Z".len());
+            for place in [100, 10, 1] {
+                self.text.push(char::from(b'0' + (ms / place % 10) as u8));
+            }
+            self.text.push('Z');
+        } else {
+            self.second = second;
+            self.text = format!("{time:.3}");
+        }
+        &self.text
+    }
+}
+
 /// Sends panics of any thread to the log instead of a descriptor that might block.
 pub(crate) fn take_panics() {
     std::panic::set_hook(Box::new(|info| {

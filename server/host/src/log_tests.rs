@@ -72,3 +72,15 @@ fn a_time_of_the_log_is_rfc_3339_to_the_millisecond() {
         "{now}"
     );
 }
+
+#[row(E74)]
+#[test]
+fn the_time_of_many_lines_is_the_time_of_one() {
+    let mut clock = crate::log::TimeOfDay::default();
+    for ms in [
+        0, 5, 999, 1_000, 1_001, 61_000, 61_010, 86_400_123, 86_400_124, 86_399_999,
+    ] {
+        let time = jiff::Timestamp::from_millisecond(1_764_500_000_000 + ms).expect("a time");
+        assert_eq!(clock.at(time), format!("{time:.3}"));
+    }
+}

@@ -205,6 +205,9 @@ where
     let ended = runtime
         .block_on(local.run_until(serving.run(producer.as_ref(), ready)))
         .map_err(os("serving"))?;
+    // A thread that still waits for a disk is left behind: dropping the runtime would wait for it without a bound.
+    drop(local);
+    runtime.shutdown_background();
     // Step 12, its second half: what the join found.
     let abandoned = producer
         .as_ref()
@@ -289,6 +292,9 @@ where
     };
     if let Some(reader) = worker.header_reader(peer) {
         conn.expect_header(reader);
+    }
+    if worker.settings().access_log {
+        conn.keep_time();
     }
     let key = worker.enter(&conn);
     let worker = Rc::clone(worker);

@@ -11,6 +11,7 @@ use std::time::Duration;
 use m0_wire::proxy::Networks;
 use m0_wire::ws::handshake::Origins;
 
+use crate::middleware::Middleware;
 use crate::refusal::Refusal;
 
 /// Where the host listens.
@@ -81,6 +82,7 @@ pub struct Settings {
     pub log: Level,
     pub health: bool,
     pub metrics: Option<String>,
+    pub request_id: bool,
     pub backlog: i32,
     pub first_byte_timeout: Duration,
     pub head_timeout: Duration,
@@ -113,6 +115,8 @@ pub struct Settings {
     pub healthy: Duration,
     pub crash_limit: u32,
     pub journal: Option<PathBuf>,
+    /// What the application's code asked for, which no variable sets.
+    pub(crate) middleware: Middleware,
 }
 
 /// Paths that the host answers itself unless `M0_HEALTH` is 0.
@@ -163,6 +167,7 @@ impl Settings {
                 ),
             ));
         }
+        found.extend(self.middleware.refusals());
         found
     }
 }

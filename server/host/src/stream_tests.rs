@@ -79,7 +79,7 @@ impl Scene {
     fn answered_with_a_stream(&mut self) -> (Rc<Conn>, Response<AnswerBody<String>>) {
         let conn = self.conn();
         let stream = EventStream::from_request(&HeaderMap::new()).into_response::<String>();
-        let answer = app_answer(stream, &conn, &self.worker, None);
+        let answer = app_answer(stream, &conn, &self.worker, None, None);
         (conn, answer)
     }
 

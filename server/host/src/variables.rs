@@ -162,6 +162,11 @@ pub(crate) const VARIABLES: &[Variable] = &[
         default: "",
         help: "path of requests that are answered with the figures of all workers, say /metrics",
     },
+    switch(
+        "M0_REQUEST_ID",
+        "0",
+        "1 gives each request an id, in x-request-id and in the access log",
+    ),
     number(
         "M0_BACKLOG",
         "1024",

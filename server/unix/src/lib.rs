@@ -9,6 +9,7 @@
 //! Linux is the target that is built and tested. Elsewhere `poll`, `SignalFd` and `Doorbell` do not exist, shared words
 //! cannot be made and no fork is allowed (its threads cannot be counted): each stands behind one `cfg`, to be filled in.
 
+pub mod beneath;
 pub mod clock;
 pub mod failed;
 pub mod fds;

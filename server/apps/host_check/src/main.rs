@@ -6,14 +6,16 @@
 mod beat;
 mod front;
 mod knobs;
+mod layers;
 mod mirror;
 mod routes;
 mod sockets;
 mod stats;
 
 use std::process::ExitCode;
+use std::sync::LazyLock;
 
-use m0_host::{AppConfig, AppHandler, HostContext, Refusal};
+use m0_host::{AppHandler, HostContext, Refusal};
 
 /// The handler of the check.
 struct Check;
@@ -28,10 +30,11 @@ impl AppHandler for Check {
     }
 
     fn variables() -> &'static [&'static str] {
-        knobs::NAMES
+        static ALL: LazyLock<Vec<&str>> = LazyLock::new(|| [knobs::NAMES, &layers::NAMES].concat());
+        &ALL
     }
 }
 
 fn main() -> ExitCode {
-    m0_host::serve::<Check, beat::Beat>(AppConfig::from_env())
+    m0_host::serve::<Check, beat::Beat>(layers::config())
 }

@@ -53,6 +53,7 @@ pub(crate) fn router(context: HostContext) -> Router {
         .route("/big", get(big))
         .merge(sockets::router())
         .merge(crate::mirror::routes())
+        .merge(crate::layers::routes())
         .layer(axum::extract::DefaultBodyLimit::disable())
         .layer(from_fn_with_state(context.clone(), name_worker))
         .with_state(context)

@@ -9,6 +9,7 @@ use m0_unix::clock::monotonic_ms;
 use m0_wire::keepalive::{After, Facts, after_answer, used_up};
 
 use super::Conn;
+use crate::access::Entry;
 
 /// How far a response is, from the engine's point of view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,10 +35,12 @@ impl Conn {
     /// The application has answered.
     pub(crate) fn response_begins(&self) {
         self.response.set(Response::Ready);
+        self.await_first_byte();
     }
 
     /// The response's body has ended, or was given up. What the engine holds of it is still to be sent.
-    pub(crate) fn response_ends(&self) {
+    pub(crate) fn response_ends(&self, entry: Option<Box<Entry>>) {
+        self.await_last_byte(entry);
         self.response.set(Response::Unsent);
         self.unsent.set(self.unsent.get() + 1);
     }
@@ -53,8 +56,12 @@ impl Conn {
         if self.response.get() == Response::Unsent {
             self.response.set(Response::None);
         }
+        self.last_bytes_went();
         let mut scanner = self.scanner.borrow_mut();
+        let heads = scanner.requests_seen();
         (0..out).for_each(|_| scanner.answered());
+        // What waited behind a request to upgrade is judged now.
+        self.heads_came(scanner.requests_seen() - heads);
         self.note(|progress| progress.answered(scanner.phase(), monotonic_ms()));
         if let Some(refusal) = scanner.refusal() {
             // Found behind a request to upgrade, which had to be answered before it could be judged.
