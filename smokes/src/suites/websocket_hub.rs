@@ -3,9 +3,11 @@
 //! Knows the frames by their ids, as the event streams beside it have them.
 //! Invariant: what is said of a WebSocket here is said of an event stream of the same server elsewhere.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use m0_spec::{K21, K24, K25};
 
 use super::websocket::launch;
@@ -120,6 +122,18 @@ fn every_frame(run: &Run) -> Result<Witness> {
     Ok(Witness::of("hubs told", count).and("frames each", FRAMES))
 }
 
+/// The ids of a socket's frames up to its close frame, and that frame.
+fn read_to_close(socket: &mut Socket) -> Result<(Vec<Id>, Frame)> {
+    let mut had = Vec::new();
+    loop {
+        let frame = socket.frame()?;
+        if frame.first == CLOSE {
+            return Ok((had, frame));
+        }
+        had.push(id(&frame)?);
+    }
+}
+
 fn slow_reader(run: &Run) -> Result<Witness> {
     const WINDOW: usize = 65_536;
     const BEATS: usize = 300;
@@ -153,22 +167,31 @@ fn slow_reader(run: &Run) -> Result<Witness> {
     )?;
     let grown = memory()?.saturating_sub(before);
     run.at_most("growth", grown as f64, "bytes", (WINDOW * 32) as f64)?;
-    // The slow one reads at last: what it was sent is in order, then it is told.
-    let mut had = Vec::new();
-    let told = loop {
-        let frame = slow.frame()?;
-        if frame.first == CLOSE {
-            break frame;
-        }
-        had.push(id(&frame)?);
-    };
+    // The slow one reads at last: what it was sent is in order, then it is told. The other reads on meanwhile:
+    // one that paused for as long as this takes would be a slow reader, too.
+    let over = AtomicBool::new(false);
+    let (had, told, more) = thread::scope(|scope| -> Result<_> {
+        let reader = scope.spawn(|| -> Result<Vec<Id>> {
+            let mut more = Vec::new();
+            while !over.load(Ordering::Acquire) || more.is_empty() {
+                more.push(id(&quick.frame()?)?);
+            }
+            Ok(more)
+        });
+        let read = read_to_close(&mut slow);
+        over.store(true, Ordering::Release);
+        let more = reader
+            .join()
+            .map_err(|_| anyhow!("the other's reader panicked"))??;
+        let (had, told) = read?;
+        Ok((had, told, more))
+    })?;
     consecutive(&had)?;
     ensure!(had.len() < BEATS, "it had all of its {} beats", had.len());
     ensure!(told.close_code()? == 1008, "{told:?}");
     slow.peer.send(close(1008))?;
     ensure!(slow.peer.closed(PATIENCE)? == Closing::Fin, "reset");
-    let next = id(&quick.frame()?)?;
-    consecutive(&[&ids[..], &[next]].concat())?;
+    consecutive(&[&ids[..], &more].concat())?;
     drop(quick);
     server.stop()?;
     Ok(Witness::of("frames of the other", ids.len()).and("frames of the slow one", had.len()))
