@@ -8,3 +8,4 @@ pub mod audience;
 pub mod beats;
 pub mod callers;
 pub mod head;
+pub mod slow;

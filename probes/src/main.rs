@@ -30,16 +30,22 @@ struct Cli {
     /// Rounds instead of the probe's own number.
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
     rounds: Option<u16>,
+    /// Seconds instead of the probe's own number, where it measures for a time (loris).
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=3600))]
+    seconds: Option<u16>,
     /// Append one JSON object a figure to this file, and one with the verdict of each probe.
     #[arg(long, global = true, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Write what was measured to this file as Markdown: servers that are compared in a table, with commit and machine.
+    #[arg(long, global = true, value_name = "FILE")]
+    md: Option<PathBuf>,
     /// A goal that is missed is a failure; ask for it on a quiet machine only.
     #[arg(long, global = true)]
     strict: bool,
     /// Keep pictures of what a browser showed in this directory.
     #[arg(long, global = true, value_name = "DIR")]
     shots: Option<PathBuf>,
-    /// Where host_check, examples/router, peer_axum, peer_actix, peer_nginx, peer_raw and trace are; by default beside this program.
+    /// Where host_check, examples/router, examples/service, peer_axum, peer_actix, peer_ntex, peer_nginx, peer_raw and trace are; by default beside this program.
     #[arg(long, global = true, value_name = "DIR")]
     bin_dir: Option<PathBuf>,
 }
@@ -62,17 +68,21 @@ enum Command {
     AcceptSpread,
     /// SIGTERM with idle connections and held streams: when has the host exited?
     Drain,
-    /// Bytes for each held stream, beside axum and actix-web.
+    /// Bytes for each held stream, beside axum, actix-web, ntex and a bare epoll loop.
     Memory,
-    /// Processor time of a keep-alive request, beside axum, actix-web, nginx and a bare epoll loop.
+    /// Processor time of a keep-alive request, beside axum, actix-web, ntex, nginx and a bare epoll loop.
     Rps,
     /// Processor time that the access log adds to a request.
     #[command(name = "access_log", alias = "access-log")]
     AccessLog,
-    /// Processor time of a delivered event, beside axum, actix-web and a bare epoll loop.
+    /// Processor time of a delivered event, beside axum, actix-web, ntex, nchan and a bare epoll loop.
     Fanout,
     /// Ten thousand held streams on one worker and over two: memory, time to the last delivery, processor time.
     Crowd,
+    /// Six hundred slow peers on a worker: does a good client wait at most twice as long, and is each of them cut?
+    Loris,
+    /// Instructions of a keep-alive request, beside axum, actix-web, ntex and a bare epoll loop (needs valgrind).
+    Instructions,
     /// `trace` on a grown repository of 1,000 rows and on one of ten times the size: time and memory.
     #[command(name = "trace_scale", alias = "trace-scale")]
     TraceScale,
@@ -99,6 +109,8 @@ impl Command {
             Self::AccessLog => "access_log",
             Self::Fanout => "fanout",
             Self::Crowd => "crowd",
+            Self::Loris => "loris",
+            Self::Instructions => "instructions",
             Self::TraceScale => "trace_scale",
             Self::ReportSearch => "report_search",
             Self::TraceRunners => "trace_runners",
@@ -142,6 +154,7 @@ fn run(cli: &Cli) -> Result<bool> {
     let mut json = cli.json.as_ref().map(open).transpose()?;
     let machine = Machine::here();
     let mut good = true;
+    let mut pages = Vec::new();
     for question in questions {
         if trace(question)? {
             continue;
@@ -151,12 +164,15 @@ fn run(cli: &Cli) -> Result<bool> {
                 anstream::println!("{}", report.table());
                 let missed = report.missed();
                 good &= missed.is_none() || !cli.strict;
+                pages.push(report.markdown());
                 (report.lines(), missed)
             }
             Err(error) => {
                 // The next question may still be answered.
                 anstream::eprintln!("error: {}: {error:#}", question.name);
                 good = false;
+                let name = question.name;
+                pages.push(format!("### `{name}`: not measured\n\n{error:#}\n\n"));
                 (Vec::new(), Some(format!("{error:#}")))
             }
         };
@@ -167,6 +183,11 @@ fn run(cli: &Cli) -> Result<bool> {
             }
         }
     }
+    // At the end, so that a run that is broken off leaves the page of an earlier one.
+    if let Some(path) = cli.md.as_ref().filter(|_| !pages.is_empty()) {
+        std::fs::write(path, pages.concat())
+            .with_context(|| format!("cannot write {}", path.display()))?;
+    }
     Ok(good)
 }
 
@@ -175,7 +196,7 @@ fn ask(cli: &Cli, question: &'static Question, machine: &Machine) -> Result<Repo
     let beside = own.parent().context("this program stands in a directory")?;
     let bin_dir = cli.bin_dir.clone().unwrap_or_else(|| beside.to_owned());
     let rounds = cli.rounds.map_or(question.rounds, usize::from);
-    let session = Session::new(bin_dir, rounds, cli.shots.clone());
+    let session = Session::new(bin_dir, rounds, cli.seconds, cli.shots.clone());
     let mut report = Report::of(question, machine.clone());
     let outcome = (question.run)(&session, &mut report);
     session.close();

@@ -8,6 +8,8 @@ mod access_log;
 mod crowd;
 mod drain;
 mod fanout;
+mod instructions;
+mod loris;
 mod memory;
 mod report_search;
 mod respawn;
@@ -37,7 +39,7 @@ pub struct Question {
 }
 
 /// Every probe.
-pub static QUESTIONS: [Question; 11] = [
+pub static QUESTIONS: [Question; 13] = [
     respawn::QUESTION,
     accept_spread::QUESTION,
     drain::QUESTION,
@@ -46,6 +48,8 @@ pub static QUESTIONS: [Question; 11] = [
     access_log::QUESTION,
     fanout::QUESTION,
     crowd::QUESTION,
+    loris::QUESTION,
+    instructions::QUESTION,
     trace_scale::QUESTION,
     report_search::QUESTION,
     trace_runners::QUESTION,
@@ -61,7 +65,7 @@ mod tests {
     use super::{QUESTIONS, named};
     use std::collections::BTreeSet;
 
-    #[m0_spec::row(E51, E87, E115, S18, S20, T18, T26, T27)]
+    #[m0_spec::row(E51, E87, E115, S18, S20, T18, T26, T27, W48)]
     #[test]
     fn each_promise_that_wants_a_probe_has_one() {
         let names: BTreeSet<&str> = QUESTIONS.iter().map(|question| question.name).collect();
@@ -73,6 +77,7 @@ mod tests {
             ("memory", "S18"),
             ("crowd", "S18"),
             ("access_log", "E115"),
+            ("loris", "W48"),
             ("trace_scale", "T18"),
             ("report_search", "T26"),
             ("trace_runners", "T27"),

@@ -1,9 +1,13 @@
-//! The figures of one probe: a table for people, JSON lines for machines.
+//! The figures of one probe: a table for people, JSON lines for machines, Markdown for pages.
 //!
 //! Owns what stands beside each figure: its unit, its goal, its rounds, the commit, the machine and its load.
-//! Refuses to measure. Invariant: both forms hold the same figures, and a report without a figure is an error.
+//! Refuses to measure. Invariant: all forms hold the same figures, and a report without a figure is an error.
+
+mod markdown;
 
 use std::fmt::Write as _;
+
+pub use markdown::Table;
 
 use anstyle::{AnsiColor, Style};
 use anyhow::{Result, ensure};
@@ -55,6 +59,7 @@ pub struct Report {
     load: f64,
     figures: Vec<Figure>,
     notes: Vec<String>,
+    tables: Vec<Table>,
 }
 
 impl Report {
@@ -67,6 +72,7 @@ impl Report {
             load,
             figures: Vec::new(),
             notes: Vec::new(),
+            tables: Vec::new(),
         }
     }
 

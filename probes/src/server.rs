@@ -182,6 +182,21 @@ impl Server {
         pids
     }
 
+    /// Sends SIGTERM to the process that was started and awaits its end, by the signal or by an exit code.
+    ///
+    /// # Errors
+    ///
+    /// When it does not end within the patience of the probe, and is killed.
+    pub fn end(mut self) -> Result<()> {
+        signal(self.pid(), Signal::SIGTERM)?;
+        let watchdog = Watchdog::over(self.pid());
+        self.status = Some(self.child.wait().context("its exit status")?);
+        if watchdog.ends() {
+            bail!("{} did not end by SIGTERM: {}", self.name, self.tail());
+        }
+        Ok(())
+    }
+
     /// Sends SIGTERM to the process that was started and measures the time until it has exited.
     pub fn stop(mut self) -> Result<Duration> {
         let asked = Instant::now();

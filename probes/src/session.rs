@@ -3,13 +3,14 @@
 //! Owns the paths of what is driven. Refuses to build: `cargo xtask probe` does, and all of it at once.
 //! Invariant: every binary comes from one directory, so the peers are built as what stands beside them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use indicatif::{ProgressBar, ProgressStyle};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
+use crate::callgrind::{self, VALGRIND};
 use crate::server::{Launch, Server};
 
 /// A period so long that a producer beats once.
@@ -20,14 +21,20 @@ pub const NEVER_MS: u64 = 3_600_000;
 pub struct Session {
     bin_dir: PathBuf,
     rounds: usize,
+    seconds: Option<u16>,
     shots: Option<PathBuf>,
     bar: ProgressBar,
 }
 
 impl Session {
-    /// Binaries of this directory, so many rounds, pictures into `shots` where there is one; progress is shown where
-    /// standard error is a terminal.
-    pub fn new(bin_dir: PathBuf, rounds: usize, shots: Option<PathBuf>) -> Self {
+    /// Binaries of this directory, so many rounds, so many seconds where a probe measures for a time, pictures into
+    /// `shots` where there is one; progress is shown where standard error is a terminal.
+    pub fn new(
+        bin_dir: PathBuf,
+        rounds: usize,
+        seconds: Option<u16>,
+        shots: Option<PathBuf>,
+    ) -> Self {
         let bar = ProgressBar::new(rounds as u64);
         let style = ProgressStyle::with_template("{spinner} {pos}/{len} rounds {msg} [{elapsed}]");
         bar.set_style(style.expect("the template is right"));
@@ -35,6 +42,7 @@ impl Session {
         Self {
             bin_dir,
             rounds,
+            seconds,
             shots,
             bar,
         }
@@ -43,6 +51,11 @@ impl Session {
     /// The numbers of the rounds, shown as they begin.
     pub fn rounds(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.rounds).inspect(|&round| self.bar.set_position(round as u64))
+    }
+
+    /// How long a probe measures that measures for a time: as the command line says, or else the probe's own number.
+    pub fn seconds(&self, own: u16) -> u16 {
+        self.seconds.unwrap_or(own)
     }
 
     /// Shows what is being done.
@@ -79,9 +92,9 @@ impl Session {
         self.host("host_check", workers, also)
     }
 
-    /// The example Router under `serve_service`, one worker.
-    pub fn router(&self) -> Result<Server> {
-        self.host("examples/router", 1, |launch| launch)
+    /// An example of `m0-host` under `serve_service`, one worker: `router`, or `service` without a router.
+    pub fn example(&self, name: &str) -> Result<Server> {
+        self.host(&format!("examples/{name}"), 1, |launch| launch)
     }
 
     /// Where a program stands that is no server.
@@ -104,10 +117,59 @@ impl Session {
 
     /// A peer that beats every so many milliseconds.
     pub fn peer(&self, peer: Peer, period_ms: u64) -> Result<Server> {
-        Launch::of(&self.bin_dir.join(peer.binary()))
-            .arg(period_ms)
-            .start()
+        let path = self.bin_dir.join(peer.binary());
+        let mut launch = Launch::of(&path).arg(period_ms);
+        if peer == Peer::Nchan {
+            launch = launch.arg("nchan");
+        }
+        launch.start()
     }
+
+    /// A program whose instructions valgrind counts into the file `out`; one worker, and a beat at its start alone.
+    ///
+    /// # Errors
+    ///
+    /// When the program or valgrind is not there, or it does not listen.
+    pub fn counted(&self, program: Program, out: &Path) -> Result<Server> {
+        let path = match program {
+            Program::HostCheck => self.bin_dir.join("host_check"),
+            Program::Example(name) => self.bin_dir.join("examples").join(name),
+            Program::Peer(peer) => self.bin_dir.join(peer.binary()),
+        };
+        ensure!(
+            path.exists(),
+            "cannot start {}; build it with `cargo xtask probe`",
+            path.display()
+        );
+        callgrind::ensure_installed(VALGRIND)?;
+        let [tool, file] = callgrind::arguments(out);
+        let launch = Launch::of(Path::new(VALGRIND))
+            .arg(tool)
+            .arg(file)
+            .arg(path.display());
+        let launch = match program {
+            Program::Peer(_) => launch.arg(NEVER_MS),
+            Program::HostCheck => alone(launch).env("M0_HOSTCHECK_PERIOD_MS", NEVER_MS),
+            Program::Example(_) => alone(launch),
+        };
+        launch.start()
+    }
+}
+
+/// A host with one worker and a port of its own.
+fn alone(launch: Launch<'_>) -> Launch<'_> {
+    launch.env("M0_BIND", "127.0.0.1:0").env("M0_WORKERS", 1)
+}
+
+/// What is started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Program {
+    /// The application of the smokes.
+    HostCheck,
+    /// An example of `m0-host`.
+    Example(&'static str),
+    /// A peer.
+    Peer(Peer),
 }
 
 /// What we are measured against.
@@ -117,18 +179,39 @@ pub enum Peer {
     Axum,
     /// actix-web with one worker.
     Actix,
+    /// ntex on tokio with one worker.
+    Ntex,
     /// nginx with one worker, where it is installed.
     Nginx,
+    /// The same with its module for streams, nchan, where that is installed, too.
+    Nchan,
     /// A bare epoll loop with answers that stand ready: the floor.
     Raw,
 }
 
 impl Peer {
+    /// Its name in a table.
+    ///
+    /// ```
+    /// assert_eq!(probes::session::Peer::Raw.name(), "raw epoll");
+    /// ```
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Axum => "axum",
+            Self::Actix => "actix-web",
+            Self::Ntex => "ntex",
+            Self::Nginx => "nginx",
+            Self::Nchan => "nchan",
+            Self::Raw => "raw epoll",
+        }
+    }
+
     fn binary(self) -> &'static str {
         match self {
             Self::Axum => "peer_axum",
             Self::Actix => "peer_actix",
-            Self::Nginx => "peer_nginx",
+            Self::Ntex => "peer_ntex",
+            Self::Nginx | Self::Nchan => "peer_nginx",
             Self::Raw => "peer_raw",
         }
     }

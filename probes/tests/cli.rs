@@ -14,7 +14,7 @@ fn probes(bin_dir: &Path, args: &[&str]) -> Output {
     command.output().expect("the command starts")
 }
 
-const NAMES: [&str; 11] = [
+const NAMES: [&str; 13] = [
     "respawn",
     "accept_spread",
     "drain",
@@ -23,6 +23,8 @@ const NAMES: [&str; 11] = [
     "access_log",
     "fanout",
     "crowd",
+    "loris",
+    "instructions",
     "trace_scale",
     "report_search",
     "trace_runners",
@@ -54,6 +56,31 @@ fn a_probe_without_its_server_fails_and_writes_no_figure() {
     }
 }
 
+#[m0_spec::row(H56)]
+#[test]
+fn the_page_says_what_was_not_measured_and_a_page_that_cannot_be_written_is_an_error() {
+    let dir = tempfile::tempdir().expect("a directory for the test");
+    let page = dir.path().join("figures.md");
+    let path = page.to_str().expect("a path of ASCII");
+    let output = probes(dir.path(), &["rps", "--md", path]);
+    assert_eq!(output.status.code(), Some(1));
+    let text = std::fs::read_to_string(&page).expect("it was written");
+    assert!(
+        text.starts_with("### `rps`: not measured\n\ncannot start "),
+        "{text}"
+    );
+    let nowhere = probes(dir.path(), &["rps", "--md", "/nonexistent/figures.md"]);
+    let errors = String::from_utf8_lossy(&nowhere.stderr);
+    assert!(
+        errors.contains("error: cannot write /nonexistent/figures.md"),
+        "{errors}"
+    );
+    // A list is no measurement, and leaves the page as it was.
+    let list = probes(dir.path(), &["list", "--md", path]);
+    assert_eq!(list.status.code(), Some(0));
+    assert_eq!(std::fs::read_to_string(&page).expect("it is there"), text);
+}
+
 #[m0_spec::row(H37)]
 #[test]
 fn a_server_that_answers_nothing_is_no_figure() {
@@ -76,6 +103,7 @@ fn a_server_that_answers_nothing_is_no_figure() {
         "memory",
         "fanout",
         "crowd",
+        "loris",
     ] {
         let output = probes(dir.path(), &[name, "--rounds", "1"]);
         let errors = String::from_utf8_lossy(&output.stderr);

@@ -910,6 +910,12 @@ pub const H54: Row = Row { id: "H54", title: "The completions end in order, with
 /// A part of the conformance tier that did not run, or ran no case, is named and makes the run red.
 pub const H55: Row = Row { id: "H55", title: "A part of the conformance tier that did not run, or ran no case, is named and makes the run red." };
 
+/// A probe's Markdown shows the medians of its figures, servers that are compared in one table each, with the goals, the commit, the machine and its load, and names a crowded machine above them.
+pub const H56: Row = Row { id: "H56", title: "A probe's Markdown shows the medians of its figures, servers that are compared in one table each, with the goals, the commit, the machine and its load, and names a crowded machine above them." };
+
+/// A probe's instructions a request are the difference of two runs over that of their requests, and a machine that cannot count is told what to install.
+pub const H57: Row = Row { id: "H57", title: "A probe's instructions a request are the difference of two runs over that of their requests, and a machine that cannot count is told what to install." };
+
 /// What comes behind a request to upgrade is judged once it is answered, as frames after a 101 and as HTTP after any other answer, and none of it is lost.
 pub const K1: Row = Row { id: "K1", title: "What comes behind a request to upgrade is judged once it is answered, as frames after a 101 and as HTTP after any other answer, and none of it is lost." };
 
@@ -1423,6 +1429,9 @@ pub const W46: Row = Row { id: "W46", title: "LOCAL, UNKNOWN and what is not TCP
 /// A list of addresses and networks holds exactly the peers in them, an IPv4 peer at an IPv6 socket included.
 pub const W47: Row = Row { id: "W47", title: "A list of addresses and networks holds exactly the peers in them, an IPv4 peer at an IPv6 socket included." };
 
+/// Beside 200 slow heads, 200 slow bodies and 200 slow readers on its worker a good client's p99 is at most twice what it is alone, and each slow peer is cut by its deadline.
+pub const W48: Row = Row { id: "W48", title: "Beside 200 slow heads, 200 slow bodies and 200 slow readers on its worker a good client's p99 is at most twice what it is alone, and each slow peer is cut by its deadline." };
+
 /// Every row that is not retired, in the order of the areas.
 pub const ALL: &[Row] = &[
     B1,
@@ -1727,6 +1736,8 @@ pub const ALL: &[Row] = &[
     H53,
     H54,
     H55,
+    H56,
+    H57,
     K1,
     K2,
     K3,
@@ -1898,4 +1909,5 @@ pub const ALL: &[Row] = &[
     W45,
     W46,
     W47,
+    W48,
 ];

@@ -22,7 +22,7 @@ pub(crate) fn run(repository: &Repository, args: &[String]) -> Result<()> {
         .context("cannot run cargo build")?;
     ensure!(
         output.status.success(),
-        "host_check, the example router and the probes do not build"
+        "host_check, the examples and the probes do not build"
     );
     let built = executables(&String::from_utf8_lossy(&output.stdout));
     let probes = built.iter().find(|(name, _)| name == "probes");
@@ -31,8 +31,8 @@ pub(crate) fn run(repository: &Repository, args: &[String]) -> Result<()> {
     Err(error).with_context(|| format!("cannot become {}", probes.display()))
 }
 
-/// All that a probe drives. The example is the smallest application: a Router under the host.
-const BUILD: [&str; 10] = [
+/// All that a probe drives. The examples are the smallest applications: a Router under the host, and one function.
+const BUILD: [&str; 11] = [
     "build",
     "--release",
     "--package=host_check",
@@ -42,6 +42,7 @@ const BUILD: [&str; 10] = [
     "--features=probes/peers,probes/browser",
     "--bins",
     "--example=router",
+    "--example=service",
     "--message-format=json-render-diagnostics",
 ];
 

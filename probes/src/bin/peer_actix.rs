@@ -31,6 +31,8 @@ fn main() -> std::io::Result<()> {
                 .route("/publish", web::post().to(publish))
         })
         .workers(1)
+        // How it ends is no probe's question, and half a minute for connections that are gone outlasts their patience.
+        .shutdown_timeout(1)
         .bind(("127.0.0.1", 0))?;
         let address = server.addrs()[0];
         eprintln!("{{\"event\":\"listening\",\"address\":\"http://{address}\"}}");

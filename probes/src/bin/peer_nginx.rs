@@ -1,11 +1,13 @@
 //! What nginx does with the probes' requests: one worker, answers from its configuration.
 //!
-//! Owns the configuration, the port and the line that names it. Refuses streams: nginx holds none without a module.
-//! Ends with 69 (EX_UNAVAILABLE) where nginx is not installed.
+//! Owns the configuration, the port and the line that names it. With `nchan` for its second argument it holds streams by the
+//! module of that name, and refuses them without. It never beats: what is published comes from the load.
+//! Ends with 69 (EX_UNAVAILABLE) where nginx or the module is not installed.
 //! Invariant: nothing here is tuned against the peer; the access log is off, as it is on every other server.
 
 use std::io::Write as _;
 use std::net::{TcpListener, TcpStream};
+use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
@@ -13,6 +15,11 @@ use anyhow::{Context as _, Result, bail};
 
 /// sysexits.h: a service is not available.
 const EX_UNAVAILABLE: u8 = 69;
+/// Where packages put the module for streams.
+const NCHAN: [&str; 2] = [
+    "/usr/lib/nginx/modules/ngx_nchan_module.so",
+    "/usr/lib64/nginx/modules/ngx_nchan_module.so",
+];
 /// Longest wait for nginx to listen.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -27,6 +34,17 @@ fn main() -> ExitCode {
 }
 
 fn serve() -> Result<ExitCode> {
+    let mut module = None;
+    if std::env::args().nth(2).is_some_and(|word| word == "nchan") {
+        module = NCHAN.into_iter().find(|path| Path::new(path).exists());
+        if module.is_none() {
+            eprintln!(
+                "peer_nginx: no module nchan at {}; Debian: apt-get install libnginx-mod-nchan",
+                NCHAN.join(" or ")
+            );
+            return Ok(ExitCode::from(EX_UNAVAILABLE));
+        }
+    }
     let place = std::env::temp_dir().join(format!("m0-peer-nginx-{}", std::process::id()));
     std::fs::create_dir(&place).with_context(|| format!("cannot make {}", place.display()))?;
     let cleared = Cleared(place.clone());
@@ -34,7 +52,8 @@ fn serve() -> Result<ExitCode> {
     // and where it is not nginx says so and ends.
     let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
     let file = place.join("nginx.conf");
-    std::fs::File::create(&file)?.write_all(configuration(&address.to_string()).as_bytes())?;
+    std::fs::File::create(&file)?
+        .write_all(configuration(&address.to_string(), module).as_bytes())?;
     let spawned = Command::new("nginx")
         .arg("-p")
         .arg(&place)
@@ -81,10 +100,15 @@ impl Drop for Cleared {
     }
 }
 
-fn configuration(address: &str) -> String {
+fn configuration(address: &str, module: Option<&str>) -> String {
+    let (load, streams) = module.map_or_else(Default::default, |path| {
+        let streams = "location = /events { nchan_subscriber eventsource; nchan_channel_id all; }
+        location = /publish { nchan_publisher; nchan_channel_id all; }";
+        (format!("load_module {path};"), streams)
+    });
     format!(
-        r#"daemon off; master_process off; pid nginx.pid;
-events {{ worker_connections 1024; }}
+        r#"{load} daemon off; master_process off; pid nginx.pid;
+events {{ worker_connections 16384; }}
 http {{
     access_log off; keepalive_requests 1000000000;
     client_body_temp_path b; proxy_temp_path p; fastcgi_temp_path f; uwsgi_temp_path u; scgi_temp_path s;
@@ -92,6 +116,7 @@ http {{
         listen {address};
         location = / {{ default_type "text/plain; charset=utf-8"; add_header x-worker 0; return 200 "m0 host_check\n"; }}
         location = /json {{ default_type application/json; return 200 '["a","b"]'; }}
+        {streams}
     }}
 }}
 "#

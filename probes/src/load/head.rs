@@ -50,6 +50,17 @@ impl Head {
         Ok(self)
     }
 
+    /// An error unless the status is 200, 201 or 202.
+    pub fn taken(self) -> Result<Self> {
+        let line = self.text.lines().next().unwrap_or_default();
+        let good = ["200", "201", "202"].map(|status| format!("HTTP/1.1 {status}"));
+        ensure!(
+            good.iter().any(|good| line.starts_with(good)),
+            "the answer is {line:?}"
+        );
+        Ok(self)
+    }
+
     /// The value of a field; names are compared without case.
     pub fn field(&self, name: &str) -> Option<&str> {
         let mut fields = self
@@ -99,8 +110,21 @@ pub fn get(socket: &mut TcpStream, path: &str) -> Result<(Head, String)> {
 
 /// One request on a connection that is kept. The answer must be 200 and say how long it is.
 pub fn ask(socket: &mut TcpStream, request: &[u8]) -> Result<(Head, String)> {
+    ask_for(socket, request, Head::ok)
+}
+
+/// The same of an event that is published: 201 and 202 say as well that it was taken.
+pub fn publish(socket: &mut TcpStream, request: &[u8]) -> Result<(Head, String)> {
+    ask_for(socket, request, Head::taken)
+}
+
+fn ask_for(
+    socket: &mut TcpStream,
+    request: &[u8],
+    good: fn(Head) -> Result<Head>,
+) -> Result<(Head, String)> {
     socket.write_all(request).context("a request")?;
-    let head = Head::read(socket)?.ok()?;
+    let head = good(Head::read(socket)?)?;
     let mut body = head.behind.clone();
     let got = body.len();
     body.resize(head.body_bytes()?.max(got), 0);
@@ -111,4 +135,29 @@ pub fn ask(socket: &mut TcpStream, request: &[u8]) -> Result<(Head, String)> {
         head,
         String::from_utf8(body).context("a body that is not UTF-8")?,
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Head;
+
+    #[m0_spec::row(H37)]
+    #[test]
+    fn an_answer_that_is_no_success_is_an_error() {
+        let head = |status: &str| Head {
+            text: format!("HTTP/1.1 {status} X\r\n\r\n"),
+            behind: Vec::new(),
+        };
+        let cases = [
+            ("200", true, true),
+            ("201", false, true),
+            ("202", false, true),
+            ("204", false, false),
+            ("503", false, false),
+        ];
+        for (status, ok, taken) in cases {
+            let got = (head(status).ok().is_ok(), head(status).taken().is_ok());
+            assert_eq!(got, (ok, taken), "{status}");
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! What does one delivered event cost in processor time, beside axum's broadcast, actix-web and a bare epoll loop?
+//! What does one delivered event cost in processor time, beside axum's broadcast, actix-web, ntex, nchan and a bare epoll loop?
 //!
 //! Owns two paces: a fixed rate, made by the server's own producer, and full rate, in which the next events are published
 //! as soon as every stream has had the last ones, so that no server can drop what it was asked for.
@@ -6,14 +6,15 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 
 use super::Question;
+use crate::comparison::Comparison;
 use crate::cpu::Cpu;
 use crate::load::audience::Audience;
-use crate::load::head::{ask, connect};
+use crate::load::head::{connect, publish};
 use crate::report::Report;
-use crate::samples::{Samples, per};
+use crate::samples::Samples;
 use crate::server::Server;
 use crate::session::{NEVER_MS, Peer, Session};
 
@@ -39,99 +40,91 @@ const CASES: [(usize, Pace); 5] = [
     (200, Pace::Every(10)),
     (200, Pace::Bursts(320, 1)),
     (200, Pace::Bursts(40, 8)),
-    (1000, Pace::Every(50)),
+    (1000, Pace::Every(33)),
     (1000, Pace::Bursts(8, 8)),
 ];
 /// Time for which a fixed rate is listened to.
 const LISTEN: Duration = Duration::from_secs(2);
 const BOUND: Duration = Duration::from_mins(1);
-const WHO: [(&str, Option<Peer>); 4] = [
-    ("m0", None),
-    ("axum", Some(Peer::Axum)),
-    ("actix-web", Some(Peer::Actix)),
-    ("raw epoll", Some(Peer::Raw)),
-];
+/// Those that the others are held against.
+const AXUM: Peer = Peer::Axum;
+const RAW: Peer = Peer::Raw;
+const OURS: &str = "m0";
+/// The most that an event may take of the bare loop's time on a thousand streams: at full rate, and at a fixed one.
+const GOAL_FULL: f64 = 1.25;
+const GOAL_FIXED: f64 = 1.1;
+const GOAL_STREAMS: usize = 1000;
 
 /// What one round of one server showed.
 #[derive(Debug, Clone, Copy)]
 struct Round {
-    us: f64,
     cpu: Cpu,
+    delivered: u64,
     least: u64,
     most: u64,
 }
 
 fn run(session: &Session, report: &mut Report) -> Result<()> {
+    let nchan = session.peer(Peer::Nchan, NEVER_MS);
+    if let Err(error) = &nchan {
+        report.note(format!("nchan was not measured: {error:#}"));
+    }
     for (streams, pace) in CASES {
-        let mut rounds = WHO.map(|_| Vec::new());
-        for round in session.rounds() {
-            for turn in 0..WHO.len() {
-                let at = (round + turn) % WHO.len();
-                session.shows(&format!("{streams} streams, {pace:?}, {}", WHO[at].0));
-                rounds[at].push(measure(session, WHO[at].1, streams, pace)?);
-            }
-        }
-        let pace = match pace {
+        let at = match pace {
             Pace::Every(ms) => format!("{} events/s", 1000 / ms),
             Pace::Bursts(_, 1) => "full rate, one event at a time".to_owned(),
             Pace::Bursts(_, each) => format!("full rate, {each} events in flight"),
         };
-        tell(report, &format!("{streams} streams at {pace}"), &rounds)?;
+        let what = format!("{streams} streams at {at}");
+        let who = who(pace, nchan.is_ok());
+        let names: Vec<&str> = who.iter().map(|who| who.map_or(OURS, Peer::name)).collect();
+        let against = [RAW.name(), AXUM.name()];
+        let mut asked = Comparison::of(&what, "us an event", &names, &against);
+        if streams == GOAL_STREAMS {
+            let fixed = matches!(pace, Pace::Every(_));
+            let goal = if fixed { GOAL_FIXED } else { GOAL_FULL };
+            asked.goal(OURS, RAW.name(), goal);
+        }
+        let mut rounds = vec![Vec::new(); who.len()];
+        for round in session.rounds() {
+            for turn in 0..who.len() {
+                let at = (round + turn) % who.len();
+                session.shows(&format!("{what}, {}", names[at]));
+                let seen = measure(session, who[at], streams, pace)?;
+                asked.add(at, seen.cpu, seen.delivered)?;
+                rounds[at].push(seen);
+            }
+        }
+        asked.tell(report)?;
+        for (name, rounds) in names.iter().zip(&rounds) {
+            tell_counts(report, &format!("{what}, {name}"), rounds)?;
+        }
     }
     report.note("One worker or thread each. At full rate the request that publishes is part of the cost, one for each event.");
-    report.note("m0 sends each event at once (TCP_NODELAY); axum::serve by default does not, and both peers may put several in one write.");
+    report.note("nchan has no producer of its own, so it is at full rate only; its events carry no name, so they are a line shorter.");
+    report.note("m0 sends each event at once (TCP_NODELAY); axum::serve by default does not, and peers may put several in one write.");
     Ok(())
 }
 
-fn tell(report: &mut Report, what: &str, rounds: &[Vec<Round>; 4]) -> Result<()> {
-    for ((who, _), own) in WHO.into_iter().zip(rounds) {
-        let name = format!("{what}, {who}");
-        let samples = |of: fn(&Round) -> f64| Samples::of(own.iter().map(of).collect());
-        let mut sum = Cpu::default();
-        for round in own {
-            sum += round.cpu;
-        }
-        let user = sum
-            .user_share()
-            .context("nothing was measured: not one tick")?;
-        let total = samples(|round| round.us)?;
-        report.figure(format!("{name}: user"), "us an event", total.times(user)?);
-        report.figure(
-            format!("{name}: system"),
-            "us an event",
-            total.times(1.0 - user)?,
-        );
-        report.figure(name.clone(), "us an event", total);
-        report.figure(
-            format!("{name}: fewest on a stream"),
-            "events",
-            samples(|r| r.least as f64)?,
-        );
-        report.figure(
-            format!("{name}: most on a stream"),
-            "events",
-            samples(|r| r.most as f64)?,
-        );
-        for against in [1, 3] {
-            let (other, _) = WHO[against];
-            if who == other {
-                continue;
-            }
-            // Pairs of one round, so that what slows the machine slows both.
-            let pairs = own.iter().zip(&rounds[against]);
-            let pairs = pairs.map(|(own, other)| own.us / other.us).collect();
-            let name = format!("{name}: over {other}");
-            report.figure(name, "ratio", Samples::of(pairs)?);
-        }
-        let even = own
-            .iter()
-            .map(|round| round.least as f64 / round.most as f64);
-        report.figure(
-            format!("{name}: fewest over most"),
-            "ratio",
-            Samples::of(even.collect())?,
-        );
+/// Who is asked at this pace.
+fn who(pace: Pace, nchan: bool) -> Vec<Option<Peer>> {
+    let mut who = vec![None, Some(AXUM), Some(Peer::Actix), Some(Peer::Ntex)];
+    if nchan && matches!(pace, Pace::Bursts(..)) {
+        who.push(Some(Peer::Nchan));
     }
+    who.push(Some(RAW));
+    who
+}
+
+/// Adds how evenly the events came.
+fn tell_counts(report: &mut Report, name: &str, rounds: &[Round]) -> Result<()> {
+    let samples = |of: fn(&Round) -> f64| Samples::of(rounds.iter().map(of).collect());
+    let least = samples(|round| round.least as f64)?;
+    report.figure(format!("{name}: fewest on a stream"), "events", least);
+    let most = samples(|round| round.most as f64)?;
+    report.figure(format!("{name}: most on a stream"), "events", most);
+    let even = samples(|round| round.least as f64 / round.most as f64)?;
+    report.figure(format!("{name}: fewest over most"), "ratio", even);
     Ok(())
 }
 
@@ -170,8 +163,8 @@ fn measure(session: &Session, who: Option<Peer>, streams: usize, pace: Pace) -> 
         "nothing was measured: a stream got no event, another {most}"
     );
     Ok(Round {
-        us: per(cpu.total_ns, counts.iter().sum())? / 1e3,
         cpu,
+        delivered: counts.iter().sum(),
         least,
         most,
     })
@@ -188,13 +181,13 @@ fn at_full_rate(
     // As long as the data of a beat.
     let data = "{\"n\":1,\"pid\":100000,\"slot\":0,\"id\":\"198f2a6b3c0-1\"}";
     let length = data.len();
-    let publish = format!(
+    let request = format!(
         "POST /publish HTTP/1.1\r\nHost: probe\r\nContent-Type: text/plain\r\nContent-Length: {length}\r\n\r\n{data}"
     );
     let mut burst = |audience: &mut Audience| -> Result<()> {
         let wanted = audience.total() + (each * audience.len()) as u64;
         for _ in 0..each {
-            ask(&mut control, publish.as_bytes())?;
+            publish(&mut control, request.as_bytes())?;
         }
         audience.listen_until(BOUND, |audience| audience.total() >= wanted)
     };
@@ -207,4 +200,25 @@ fn at_full_rate(
         burst(audience)?;
     }
     Ok((before, Cpu::of(pids)?.since(start)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Pace, who};
+    use crate::session::Peer;
+
+    #[m0_spec::row(H37)]
+    #[test]
+    fn nchan_is_asked_where_it_is_there_and_the_load_publishes() {
+        let cases = [
+            (Pace::Bursts(8, 8), true, true),
+            (Pace::Bursts(8, 8), false, false),
+            (Pace::Every(10), true, false),
+        ];
+        for (pace, there, wanted) in cases {
+            let who = who(pace, there);
+            assert_eq!(who.contains(&Some(Peer::Nchan)), wanted, "{pace:?} {there}");
+            assert!(who.starts_with(&[None]) && who.ends_with(&[Some(Peer::Raw)]));
+        }
+    }
 }

@@ -13,14 +13,14 @@ use super::Question;
 use crate::load::audience::Audience;
 use crate::load::head::{connect, get};
 use crate::memory::Memory;
-use crate::report::Report;
+use crate::report::{Report, Table};
 use crate::samples::Samples;
 use crate::server::Server;
 use crate::session::{NEVER_MS, Peer, Session};
 
 pub(super) const QUESTION: Question = Question {
     name: "memory",
-    asks: "how many bytes does one worker hold for each stream, beside axum's Sse and actix-web?",
+    asks: "how many bytes does one worker hold for each stream, beside axum's Sse, actix-web, ntex and a bare epoll loop?",
     rows: &[S18],
     rounds: 3,
     run,
@@ -35,6 +35,14 @@ const PERIOD_MS: u64 = 200;
 const EVENTS_FIRST: u64 = 10;
 const BOUND: Duration = Duration::from_secs(90);
 
+const WHO: [Option<Peer>; 5] = [
+    None,
+    Some(Peer::Axum),
+    Some(Peer::Actix),
+    Some(Peer::Ntex),
+    Some(Peer::Raw),
+];
+
 /// Who, how many streams, whether they beat.
 type Case = (Option<Peer>, usize, bool);
 
@@ -42,7 +50,7 @@ fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for streams in STREAMS {
         for beats in [false, true] {
-            for who in [None, Some(Peer::Axum), Some(Peer::Actix)] {
+            for who in WHO {
                 cases.push((who, streams, beats));
             }
         }
@@ -72,20 +80,31 @@ fn run(session: &Session, report: &mut Report) -> Result<()> {
             Samples::of(rss)?,
         );
     }
+    for streams in STREAMS {
+        for beats in [false, true] {
+            report.table_of(Table {
+                what: what(streams, beats),
+                whos: WHO
+                    .map(|who| who.map_or("m0", Peer::name).to_owned())
+                    .to_vec(),
+                columns: vec![
+                    ("bytes a stream".to_owned(), String::new()),
+                    ("by RSS".to_owned(), ", by RSS".to_owned()),
+                ],
+            });
+        }
+    }
     report.note("Anonymous pages by smaps_rollup after the audience came, less those before, over the streams.");
     Ok(())
 }
 
 fn name((who, streams, beats): Case) -> String {
-    let who = match who {
-        None => "m0",
-        Some(Peer::Axum) => "axum",
-        Some(Peer::Actix) => "actix-web",
-        Some(Peer::Nginx) => "nginx",
-        Some(Peer::Raw) => "raw epoll",
-    };
+    format!("{}, {}", what(streams, beats), who.map_or("m0", Peer::name))
+}
+
+fn what(streams: usize, beats: bool) -> String {
     format!(
-        "{who}, {streams} streams, {}",
+        "{streams} streams, {}",
         if beats { "beating" } else { "idle" }
     )
 }

@@ -1,16 +1,16 @@
-//! What does a request cost in processor time, beside axum, actix-web, nginx and a bare epoll loop?
+//! What does a request cost in processor time, beside axum, actix-web, ntex, nginx and a bare epoll loop?
 //!
 //! Owns the pairing: each route is answered by every server with the same body, in turns within a round, and the turns
 //! rotate. Refuses requests by the clock: the load runs on the server's own processors.
 //! Invariant: the time of opening connections and of the first answers is outside of what is measured.
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
 use super::Question;
+use crate::comparison::Comparison;
 use crate::cpu::Cpu;
 use crate::load::callers::{BROWSER_FIELDS, Callers, request};
 use crate::report::Report;
-use crate::samples::{Samples, per};
 use crate::server::Server;
 use crate::session::{NEVER_MS, Peer, Session};
 
@@ -25,6 +25,15 @@ pub(super) const QUESTION: Question = Question {
 /// Those that the others are held against.
 const AXUM: &str = "axum";
 const RAW: &str = "raw epoll";
+/// The host with a function for an application, so that nothing but the host is above the bare loop.
+const BARE: &str = "m0 (service_fn)";
+const ROUTER: &str = "m0 (Router)";
+const CHECK: &str = "m0 (host_check)";
+
+/// The most that the host itself may take of the bare loop's time: with few fields, and with a browser's.
+const GOALS_BARE: [f64; 2] = [1.18, 1.30];
+/// The most that a Router may take under the host of what the same Router takes under `axum::serve`.
+const GOAL_ROUTER: f64 = 0.75;
 
 /// Connections that ask in turn.
 const CALLERS: usize = 32;
@@ -33,106 +42,61 @@ const WARM: usize = 50;
 /// Requests on each within it.
 const TIMES: usize = 400;
 
-/// One server in one comparison.
-struct Entrant<'server> {
-    name: &'static str,
-    server: &'server Server,
-    us: Vec<f64>,
-    sum: Cpu,
-    requests: u64,
-}
-
-impl<'server> Entrant<'server> {
-    fn new(name: &'static str, server: &'server Server) -> Self {
-        Self {
-            name,
-            server,
-            us: Vec::new(),
-            sum: Cpu::default(),
-            requests: 0,
-        }
-    }
-}
-
 fn run(session: &Session, report: &mut Report) -> Result<()> {
     let check = session.host_check(1, |launch| launch.env("M0_HOSTCHECK_PERIOD_MS", NEVER_MS))?;
-    let router = session.router()?;
+    let router = session.example("router")?;
+    let service = session.example("service")?;
     let axum = session.peer(Peer::Axum, NEVER_MS)?;
     let actix = session.peer(Peer::Actix, NEVER_MS)?;
+    let ntex = session.peer(Peer::Ntex, NEVER_MS)?;
     let raw = session.peer(Peer::Raw, NEVER_MS)?;
     let nginx = session.peer(Peer::Nginx, NEVER_MS);
     if let Err(error) = &nginx {
         report.note(format!("nginx was not measured: {error:#}"));
     }
+    let mut peers = vec![
+        (AXUM, &axum),
+        (RAW, &raw),
+        ("actix-web", &actix),
+        ("ntex", &ntex),
+    ];
+    peers.extend(nginx.as_ref().ok().map(|nginx| ("nginx", nginx)));
     let none: &[(&str, &str)] = &[];
-    for (path, ours, ours_name) in [
-        ("/", &check, "m0 (host_check)"),
-        ("/json", &router, "m0 (Router, serve_service)"),
+    for (path, ours) in [
+        ("/", vec![(CHECK, &check)]),
+        ("/json", vec![(BARE, &service), (ROUTER, &router)]),
     ] {
-        for (fields, what) in [(none, "plain"), (&BROWSER_FIELDS, "13 browser fields")] {
-            let servers = [
-                (ours_name, Some(ours)),
-                (AXUM, Some(&axum)),
-                (RAW, Some(&raw)),
-                ("actix-web", Some(&actix)),
-                ("nginx", nginx.as_ref().ok()),
-            ];
-            let mut entrants: Vec<_> = servers
-                .into_iter()
-                .filter_map(|(name, server)| Some(Entrant::new(name, server?)))
-                .collect();
+        let servers: Vec<(&str, &Server)> = ours.into_iter().chain(peers.clone()).collect();
+        let names: Vec<&str> = servers.iter().map(|(name, _)| *name).collect();
+        for (at, (fields, what)) in [(none, "plain"), (&BROWSER_FIELDS, "13 browser fields")]
+            .into_iter()
+            .enumerate()
+        {
+            let what = format!("GET {path} {what}");
+            let mut asked = Comparison::of(&what, "us a request", &names, &[RAW, AXUM]);
+            asked.goal(BARE, RAW, GOALS_BARE[at]);
+            asked.goal(ROUTER, AXUM, GOAL_ROUTER);
             for round in session.rounds() {
-                for turn in 0..entrants.len() {
-                    let at = (round + turn) % entrants.len();
-                    session.shows(&format!("{path}, {what}, {}", entrants[at].name));
-                    measure(&mut entrants[at], &request(path, fields))?;
+                for turn in 0..servers.len() {
+                    let at = (round + turn) % servers.len();
+                    let (name, server) = servers[at];
+                    session.shows(&format!("{what}, {name}"));
+                    let (used, requests) = measure(server, &request(path, fields))?;
+                    asked.add(at, used, requests)?;
                 }
             }
-            tell(report, &format!("GET {path} {what}"), &entrants)?;
+            asked.tell(report)?;
         }
     }
     report.note("One worker or thread each. User and system are divided by the ticks of all rounds together.");
     Ok(())
 }
 
-fn measure(entrant: &mut Entrant<'_>, request: &[u8]) -> Result<()> {
-    let mut callers = Callers::open(entrant.server.address(), CALLERS, request.to_vec())?;
+fn measure(server: &Server, request: &[u8]) -> Result<(Cpu, u64)> {
+    let mut callers = Callers::open(server.address(), CALLERS, request.to_vec())?;
     callers.ask(WARM)?;
-    let pids = entrant.server.pids();
+    let pids = server.pids();
     let before = Cpu::of(&pids)?;
     let requests = callers.ask(TIMES)?;
-    let used = Cpu::of(&pids)?.since(before);
-    entrant.us.push(per(used.total_ns, requests)? / 1e3);
-    entrant.sum += used;
-    entrant.requests += requests;
-    Ok(())
-}
-
-fn tell(report: &mut Report, what: &str, entrants: &[Entrant<'_>]) -> Result<()> {
-    for entrant in entrants {
-        let name = format!("{what}, {}", entrant.name);
-        let total = Samples::of(entrant.us.clone())?;
-        let user = entrant
-            .sum
-            .user_share()
-            .context("nothing was measured: not one tick")?;
-        report.figure(format!("{name}: user"), "us a request", total.times(user)?);
-        report.figure(
-            format!("{name}: system"),
-            "us a request",
-            total.times(1.0 - user)?,
-        );
-        report.figure(name.clone(), "us a request", total);
-        let others = entrants
-            .iter()
-            .filter(|other| [AXUM, RAW].contains(&other.name));
-        for against in others.filter(|other| other.name != entrant.name) {
-            // Pairs of one round, so that what slows the machine slows both.
-            let pairs = entrant.us.iter().zip(&against.us);
-            let pairs = pairs.map(|(own, other)| own / other).collect();
-            let name = format!("{name}: over {}", against.name);
-            report.figure(name, "ratio", Samples::of(pairs)?);
-        }
-    }
-    Ok(())
+    Ok((Cpu::of(&pids)?.since(before), requests))
 }
