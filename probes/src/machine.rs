@@ -17,6 +17,14 @@ pub struct Machine {
 }
 
 impl Machine {
+    /// The commit as people read it: twelve digits, and whether the tree had changes.
+    pub fn short_commit(&self) -> String {
+        match self.commit.split_once('-') {
+            Some((hash, rest)) => format!("{hash:.12}-{rest}"),
+            None => format!("{:.12}", self.commit),
+        }
+    }
+
     /// Asks git, `/proc` and the standard library.
     pub fn here() -> Self {
         let unknown = || "unknown".to_owned();
@@ -57,7 +65,7 @@ fn commit() -> Option<String> {
         let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
         output.status.success().then_some(text)
     };
-    let hash = git(&["rev-parse", "--short=12", "HEAD"])?;
+    let hash = git(&["rev-parse", "HEAD"])?;
     let changed = git(&["status", "--porcelain", "--untracked-files=no"])?;
     Some(if changed.is_empty() {
         hash
@@ -83,6 +91,25 @@ mod tests {
             here.cores > 0 && here.name.contains("cores, Linux "),
             "{here:?}"
         );
-        assert!(!here.commit.is_empty(), "{here:?}");
+        // The whole hash: by less than that no result is known to be of this tree.
+        let (hash, _) = here.commit.split_once('-').unwrap_or((&here.commit, ""));
+        assert!(
+            here.commit == "unknown" || hash.len() >= 40,
+            "{}",
+            here.commit
+        );
+        let named = |commit: &str| {
+            let commit = commit.to_owned();
+            Machine {
+                commit,
+                ..here.clone()
+            }
+            .short_commit()
+        };
+        assert_eq!(named(&"ab".repeat(20)), "abababababab");
+        assert_eq!(
+            named(&format!("{}-dirty", "ab".repeat(20))),
+            "abababababab-dirty"
+        );
     }
 }

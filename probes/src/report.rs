@@ -180,11 +180,8 @@ impl Report {
         } else {
             format!("{:.2}", self.load)
         };
-        let Machine {
-            commit,
-            name,
-            cores,
-        } = &self.machine;
+        let Machine { name, cores, .. } = &self.machine;
+        let commit = self.machine.short_commit();
         let _ = writeln!(text, "rows {rows} · commit {commit} · {name} · load {load}");
         let head = ["median", "least", "most"];
         let _ = writeln!(

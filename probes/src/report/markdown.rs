@@ -45,11 +45,8 @@ impl Report {
 
     /// The report as Markdown: what is compared as a table each, else every figure; the goals; the notes.
     pub fn markdown(&self) -> String {
-        let Machine {
-            commit,
-            name,
-            cores,
-        } = &self.machine;
+        let Machine { name, cores, .. } = &self.machine;
+        let commit = self.machine.short_commit();
         let mut text = format!("### `{}`: {}\n\n", self.question.name, self.question.asks);
         let load = if self.load.is_nan() {
             "unknown".to_owned()

@@ -237,6 +237,24 @@ fn none_for_a_blocked_worker(run: &Run) -> Result<Witness> {
     Ok(Witness::of("connections beside a blocked worker", beside))
 }
 
+/// Has a worker's handler block its loop, and waits until the handler has the request: the page tells the
+/// other worker, which answers on a connection that `witness` is.
+fn block(blocker: &mut Peer, blocked: u32, witness: &mut Peer, ms: u32) -> Result<()> {
+    let mut requests = || -> Result<u64> {
+        let stats = witness.get("/stats")?.expect(200)?;
+        let stats: Value = serde_json::from_slice(&stats.body)?;
+        stats["shares"][blocked as usize]["requests"]
+            .as_u64()
+            .context("no requests in /stats")
+    };
+    let before = requests()?;
+    blocker.send(request("GET", &format!("/block?ms={ms}"), &[], b""))?;
+    until("the handler to have the request", PATIENCE, || {
+        let now = requests().map_err(|error| format!("{error:#}"))?;
+        holds(now > before, || format!("{now} requests as before"))
+    })
+}
+
 /// Blocks one of two workers that hold a connection each, so that only the ring of the blocked one tells
 /// the other of a connection; the slowest answer to those that come meanwhile, and how many there were.
 fn beside_a_blocked_worker(server: &Server<'_>, blocked: u32) -> Result<(Duration, usize)> {
@@ -244,14 +262,9 @@ fn beside_a_blocked_worker(server: &Server<'_>, blocked: u32) -> Result<(Duratio
     const WHILE_BLOCKED: Duration = Duration::from_secs(1);
     let mut each = one_connection_each(server)?;
     let mut blocker = each.remove(&blocked).context("the worker to block")?;
+    let mut witness = each.remove(&(1 - blocked)).context("the other worker")?;
     let sent = Instant::now();
-    blocker.send(request("GET", "/block?ms=1700", &[], b""))?;
-    // It is blocked when it no longer answers on a connection that it holds; it is silent from the
-    // moment it has read the request.
-    ensure!(
-        blocker.is_open_and_silent(Duration::from_millis(100))?,
-        "/block answered at once"
-    );
+    block(&mut blocker, blocked, &mut witness, 1700)?;
     let mut worst = Duration::ZERO;
     let mut held = Vec::new();
     while sent.elapsed() < WHILE_BLOCKED && held.len() < 50 {
@@ -302,13 +315,13 @@ fn gives_a_connection_away_at_once(run: &Run) -> Result<Witness> {
         // The one that asks is held as well.
         holds(now <= kept as u64 + 1, || format!("{now} held"))
     })?;
+    let mut witness = held
+        .get_mut(&1)
+        .and_then(Vec::pop)
+        .context("a connection on worker 1")?;
     let mut took = Vec::new();
     for _ in 0..TURNS {
-        blocker.send(request("GET", "/block?ms=120", &[], b""))?;
-        ensure!(
-            blocker.is_open_and_silent(Duration::from_millis(50))?,
-            "/block answered at once"
-        );
+        block(&mut blocker, 0, &mut witness, 250)?;
         let asked = Instant::now();
         let mut peer = Peer::connect(server.addr())?;
         let slot = peer.get("/")?.expect(200)?.slot()?;
@@ -334,11 +347,7 @@ fn a_burst_beside_a_blocked_worker(run: &Run) -> Result<Witness> {
     let mut each = one_connection_each(&server)?;
     let mut idle = each.remove(&1).context("a connection on worker 1")?;
     let mut blocker = each.remove(&0).context("a connection on worker 0")?;
-    blocker.send(request("GET", "/block?ms=2000", &[], b""))?;
-    ensure!(
-        blocker.is_open_and_silent(Duration::from_millis(100))?,
-        "/block answered at once"
-    );
+    block(&mut blocker, 0, &mut idle, 2000)?;
     let mut held = Vec::new();
     until("worker 0 to be called busy", PATIENCE, || {
         let mut told = || -> Result<bool> {

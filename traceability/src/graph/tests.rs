@@ -283,6 +283,15 @@ fn a_gate_names_a_test_with_or_without_its_suite() {
     ] {
         assert!(!is_check(check, &own), "{check}");
     }
+    // Of the unit tests of a library and of a binary the suite is a package's name, with its dashes, or a path.
+    for (suite, krate, check) in [
+        ("p-q", "p_q", "p_q::a::t"),
+        ("p-q::bin/r-s", "r_s", "r_s::a::t"),
+    ] {
+        let own = test(suite, "a::t", krate);
+        assert!(is_check(check, &own), "{check}");
+        assert!(!is_check(&check.replacen('_', "x", 1), &own), "{check}");
+    }
     let phase = Test {
         kind: Need::Smoke,
         ..test("smokes", "smoke::x", "")
