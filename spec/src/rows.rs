@@ -1183,6 +1183,9 @@ pub const T26: Row = Row { id: "T26", title: "In Chromium the report of 1,000 ro
 /// A repository of Python and one of TypeScript are judged, code by code and place by place, by what pytest and node's own runner print of a real run.
 pub const T27: Row = Row { id: "T27", title: "A repository of Python and one of TypeScript are judged, code by code and place by place, by what pytest and node's own runner print of a real run." };
 
+/// What the tool answers, and in which order, is the same on one core as on many.
+pub const T28: Row = Row { id: "T28", title: "What the tool answers, and in which order, is the same on one core as on many." };
+
 /// A fork is refused while the process runs more than one thread.
 pub const U1: Row = Row { id: "U1", title: "A fork is refused while the process runs more than one thread." };
 
@@ -1827,6 +1830,7 @@ pub const ALL: &[Row] = &[
     T25,
     T26,
     T27,
+    T28,
     U1,
     U2,
     U3,

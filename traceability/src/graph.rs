@@ -9,9 +9,10 @@ mod names;
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::OnceLock;
 
 pub use names::is_check;
-use names::{Index, last_part, loose};
+use names::{Index, by, last_part};
 
 use crate::finding::At;
 use crate::lock::Lock;
@@ -116,8 +117,8 @@ pub struct Graph {
     pub ambiguous: Vec<(Outcome, Vec<usize>)>,
     /// Results that were joined to a test.
     pub joined: usize,
-    /// Tests by the last part of their names.
-    by_last_part: HashMap<String, Vec<usize>>,
+    /// Tests by the last part of their names, from the first question on.
+    by_last_part: OnceLock<HashMap<String, Vec<usize>>>,
 }
 
 impl Graph {
@@ -144,33 +145,18 @@ impl Graph {
             graph.outcome(outcome, results, &mut index);
         }
         graph.settle_kinds();
-        for (at, shown) in graph.shown.iter().enumerate() {
-            for named in &shown.test.rows {
-                graph.edges.push(Edge {
-                    row: named.id.clone(),
-                    test: at,
-                    at: named.at.clone(),
-                    grade: shown.grade(),
-                    proven_by: Vec::new(),
-                    hollow_by: Vec::new(),
-                    stale: None,
-                });
-            }
-        }
-        let shown = &graph.shown;
-        graph.edges.sort_by(|a, b| {
-            let (x, y) = (&shown[a.test].test, &shown[b.test].test);
-            (&a.row, &x.suite, &x.name, &a.at).cmp(&(&b.row, &y.suite, &y.name, &b.at))
-        });
+        graph.edges = edges(&graph.shown);
         for (at, edge) in graph.edges.iter().enumerate() {
-            graph.by_row.entry(edge.row.clone()).or_default().push(at);
+            // They are in the order of their rows.
+            match graph.by_row.last_entry() {
+                Some(mut last) if *last.key() == edge.row => last.get_mut().push(at),
+                _ => {
+                    graph.by_row.insert(edge.row.clone(), vec![at]);
+                }
+            }
         }
         for sabotaged in &results.sabotages {
             graph.sabotaged(sabotaged);
-        }
-        for (at, shown) in graph.shown.iter().enumerate() {
-            let part = last_part(&shown.test.name).to_owned();
-            graph.by_last_part.entry(part).or_default().push(at);
         }
         let by_id = rows.by_id();
         for at in 0..graph.edges.len() {
@@ -194,13 +180,10 @@ impl Graph {
     }
 
     fn event(&mut self, event: &Event, index: &mut Index) {
-        let found = index.crates.get(&(
-            event.package.clone(),
-            event.target.clone(),
-            event.test.clone(),
-        ));
-        if let Some(found) = found {
-            for at in found.clone() {
+        let key = (&*event.package, &*event.target, &*event.test);
+        let found = index.in_crate(&self.shown, key).to_vec();
+        if !found.is_empty() {
+            for at in found {
                 let shown = &mut self.shown[at];
                 shown.started |= event.ran;
                 // What the macro expanded to is more than what the source shows.
@@ -241,10 +224,7 @@ impl Graph {
     }
 
     fn outcome(&mut self, outcome: &Outcome, results: &Results, index: &mut Index) {
-        let exact = index
-            .exact
-            .get(&(outcome.suite.clone(), outcome.test.clone()));
-        let mut found: Vec<usize> = exact.cloned().unwrap_or_default();
+        let mut found = index.exact(&outcome.suite, &outcome.test).to_vec();
         if found.is_empty() {
             found = self.foreign(outcome, index);
             if found.len() > 1 {
@@ -267,12 +247,10 @@ impl Graph {
 
     /// The tests that a result of a runner without our names may mean: of the same name (parameters in
     /// brackets aside), and of these the ones whose suite ends alike, if there are any.
-    fn foreign(&self, outcome: &Outcome, index: &Index) -> Vec<usize> {
+    fn foreign(&self, outcome: &Outcome, index: &mut Index) -> Vec<usize> {
         let candidates: Vec<usize> = index
-            .loose
-            .get(&loose(&outcome.test))
-            .into_iter()
-            .flatten()
+            .like(&self.shown, &outcome.test)
+            .iter()
             .copied()
             // A Rust test is named by its suite, or not at all.
             .filter(|at| self.shown[*at].test.krate.is_empty() || outcome.suite.is_empty())
@@ -331,7 +309,9 @@ impl Graph {
 
     /// Whether some test is what the name of a gate's check means.
     pub fn knows(&self, check: &str) -> bool {
-        let found = self.by_last_part.get(last_part(check));
+        let part = |test: &Test| last_part(&test.name).to_owned();
+        let by_last_part = self.by_last_part.get_or_init(|| by(&self.shown, part));
+        let found = by_last_part.get(last_part(check));
         let mut found = found.into_iter().flatten();
         found.any(|at| is_check(check, &self.shown[*at].test))
     }
@@ -370,6 +350,33 @@ impl Graph {
                 .collect(),
         }
     }
+}
+
+/// An edge for each row that a test names, by row, test and place.
+fn edges(shown: &[Shown]) -> Vec<Edge> {
+    let name = |at: &usize| (&shown[*at].test.suite, &shown[*at].test.name);
+    let mut order: Vec<usize> = (0..shown.len()).collect();
+    order.sort_by(|a, b| name(a).cmp(&name(b)));
+    // Tests of the same name share a rank, which is compared faster than the names.
+    let ranks = order.chunk_by(|a, b| name(a) == name(b)).enumerate();
+    let tests = ranks.flat_map(|(rank, tests)| tests.iter().map(move |at| (rank, *at)));
+    let mut named: Vec<(&Named, usize, usize)> = tests
+        .flat_map(|(rank, at)| {
+            let rows = shown[at].test.rows.iter();
+            rows.map(move |named| (named, rank, at))
+        })
+        .collect();
+    named.sort_by(|(a, x, _), (b, y, _)| (&a.id, x, &a.at).cmp(&(&b.id, y, &b.at)));
+    let edge = |(named, _, test): (&Named, usize, usize)| Edge {
+        row: named.id.clone(),
+        test,
+        at: named.at.clone(),
+        grade: shown[test].grade(),
+        proven_by: Vec::new(),
+        hollow_by: Vec::new(),
+        stale: None,
+    };
+    named.into_iter().map(edge).collect()
 }
 
 fn place(event: &Event) -> Option<At> {

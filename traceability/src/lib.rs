@@ -12,6 +12,7 @@ pub mod cli;
 pub mod code;
 pub mod compare;
 pub mod config;
+mod cores;
 pub mod files;
 pub mod finding;
 pub mod graph;

@@ -120,6 +120,9 @@ impl Lock {
 
     /// Whether some edge of a row has a line: where none has, nothing needs to be hashed.
     pub fn has_row(&self, row: &str) -> bool {
+        if self.lines.is_empty() {
+            return false;
+        }
         let from = (row.to_owned(), String::new());
         let first = self.lines.range(from..).next();
         first.is_some_and(|((found, _), _)| found == row)

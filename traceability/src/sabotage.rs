@@ -3,6 +3,8 @@
 //! Owns the few keys of a rule that concern rows; the sabotage tool owns the rest and judges it.
 //! Refuses to apply a rule. Invariant: every name carries its place.
 
+mod once;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Deref;
@@ -11,7 +13,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use serde_saphyr::Spanned;
+use serde_saphyr::{Location, Spanned};
 
 use crate::code::{Code, Fault};
 use crate::config::Config;
@@ -19,6 +21,7 @@ use crate::files::{self, Open};
 use crate::finding::At;
 use crate::rows::read::explain;
 use crate::tree::sha256;
+use once::Once;
 
 /// One rule.
 #[derive(Debug, Clone)]
@@ -158,33 +161,103 @@ pub fn parse(path: &Path, text: &str) -> Result<Vec<Rule>, Fault> {
     if text.lines().all(blank) {
         return Ok(Vec::new());
     }
+    let rules = match once::read(text) {
+        Some(rules) => rules,
+        None => twice(path, text)?,
+    };
+    let named = |(text, place): (String, Location)| (text, At::location(path, &place));
+    let rule = |rule: Once| {
+        let (id, at) = named(rule.id);
+        Rule {
+            id,
+            at,
+            rows: rule.rows.into_iter().map(named).collect(),
+            checks: rule.checks.into_iter().map(named).collect(),
+            promise: rule.promise,
+            hash: sha256(rule.value.to_string().as_bytes()),
+        }
+    };
+    Ok(rules.into_iter().map(rule).collect())
+}
+
+/// Reads the rules of a file by their type, and once more for the values alone.
+fn twice(path: &Path, text: &str) -> Result<Vec<Once>, Fault> {
     let fault = |error: serde_saphyr::Error| {
         Fault::new(Code::RuleUnreadable, explain(path, error.without_snippet()))
     };
     let written: Vec<Written> = serde_saphyr::from_str(text).map_err(fault)?;
     let values: Vec<serde_json::Value> = serde_saphyr::from_str(text).map_err(fault)?;
-    let place = |text: &Spanned<String>| At::location(path, &text.referenced);
-    let named = |text: &Spanned<String>| (text.value.clone(), place(text));
-    let rule = |(written, value): (Written, serde_json::Value)| Rule {
-        at: place(&written.id),
-        id: written.id.value.clone(),
-        rows: written.rows.iter().map(named).collect(),
+    let placed = |text: Spanned<String>| (text.value, text.referenced);
+    let rule = |(written, value): (Written, serde_json::Value)| Once {
+        id: placed(written.id),
+        promise: written.promise,
+        rows: written.rows.into_iter().map(placed).collect(),
         checks: written
             .expect
             .0
-            .iter()
-            .map(|check| named(&check.check))
+            .into_iter()
+            .map(|check| placed(check.check))
             .collect(),
-        promise: written.promise,
-        hash: sha256(value.to_string().as_bytes()),
+        value,
     };
     Ok(written.into_iter().zip(values).map(rule).collect())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::parse;
+    use super::{once, parse, twice};
     use std::path::Path;
+
+    #[m0_spec::row(T3)]
+    #[test]
+    fn one_pass_reads_what_two_read_or_leaves_it_to_them() {
+        let plain = [
+            "- id: a\n  promise: One is one.\n  rows: [E1, 'E2']\n  edits:\n    - file: x\n      before: |\n        a = !b\n      n: [1, 0.5, true, ~, 2026-11-29]\n  expect: [{gate: g, check: \"t::u\", message: m}]\n",
+            "- {expect: {all: [{check: two}], any: [{check: one, n: 1}], more: {x: y}}, id: b, rows: [E1, E1]}\n- id: c\n",
+            "- id: &a one\n  rows: &r [E1]\n- id: two\n  rows: *r\n  promise: *a\n",
+        ];
+        let odd = [
+            "- id: 5\n  rows: [E1]\n",
+            "- id: yes\n",
+            "- id: a\n  promise: ~\n",
+            "- id: a\n  promise: 1.50\n",
+            "- id: a\n  rows: []\n",
+            "- id: a\n  rows: ~\n",
+            "- id: a\n  rows: [E1, 2]\n",
+            "- id: a\n  expect: ~\n",
+            "- id: a\n  expect: {all: []}\n",
+            "- id: a\n  expect: [{gate: g}]\n",
+            "- id: a\n  expect: [{check: 7}]\n",
+            "- id: !!str 5\n",
+            "- id: !!binary aGk=\n",
+            "- id: a\n  id: b\n",
+            "- id: a\n  x: 1\n  x: 2\n",
+            "- id: a\n  x: {? [k] : v}\n",
+            "- rows: [E1]\n",
+            "- id: a\n  1: b\n",
+            "- [a]\n",
+            "id: a\n",
+            "- id: [\n",
+        ];
+        for (texts, plain) in [(&plain[..], true), (&odd[..], false)] {
+            for text in texts {
+                assert_eq!(once::read(text).is_some(), plain, "{text}");
+                let path = Path::new("r.yaml");
+                let all = |rules: Vec<once::Once>| -> Vec<String> {
+                    let all = rules.iter().map(|rule| {
+                        let places = (&rule.id, &rule.rows, &rule.checks);
+                        format!("{places:?} {} {}", rule.promise, rule.value)
+                    });
+                    all.collect()
+                };
+                let two = twice(path, text).map(all).ok();
+                if let Some(one) = once::read(text) {
+                    assert_eq!(Some(all(one)), two, "{text}");
+                }
+                assert_eq!(parse(path, text).is_ok(), two.is_some(), "{text}");
+            }
+        }
+    }
 
     #[m0_spec::row(T3)]
     #[test]

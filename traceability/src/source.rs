@@ -13,16 +13,18 @@ mod lexer;
 pub mod rust;
 #[cfg(test)]
 mod tests;
+mod unreached;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use cache::Probed;
+use cache::{Files, Held, Seen, Slot};
 
 use crate::code::{Code, Fault};
 use crate::config::Config;
+use crate::cores;
 use crate::files::{self, Open};
 use crate::finding::{At, Finding};
 use crate::rows::read::Need;
@@ -91,58 +93,105 @@ impl Source {
     fn fault(&mut self, code: Code, at: At, message: String) {
         self.faults.push(Fault::new(code, Finding { at, message }));
     }
+
+    /// Adds what another part of the source says.
+    fn extend(&mut self, other: Self) {
+        self.tests.extend(other.tests);
+        self.faults.extend(other.faults);
+        self.searched.extend(other.searched);
+        self.by_macro.extend(other.by_macro);
+    }
 }
 
 /// Searches the files of a repository, or takes what is kept of a search of the very same.
 pub fn read(root: &Path, config: &Config, listed: &[PathBuf], open: &Open) -> Source {
+    let mut held = Held::default();
     // What an editor holds is not what is on disk, and changes with each key.
     let slot = open
         .is_empty()
-        .then(|| cache::Slot::of(root, config, listed))
+        .then(|| Slot::of(root, config, listed, &mut held))
         .flatten();
     if let Some(kept) = slot.as_ref().and_then(|slot| slot.get(root)) {
         return kept;
     }
-    let mut probed = Probed::of(root, open);
-    let source = search(config, listed, &mut probed);
+    let files = Files::of(root, open, &held);
+    let (source, seen) = search(config, listed, files, cores::all());
     if let Some(slot) = slot {
-        slot.put(&source, &probed, listed);
+        slot.put(&source, &seen, listed);
     }
     source
 }
 
-fn search(config: &Config, listed: &[PathBuf], probed: &mut Probed<'_>) -> Source {
+/// What is searched by itself.
+enum Part<'a> {
+    /// A binary's files, from its root.
+    Target(&'a cargo::Target),
+    /// A file of another language.
+    File(comments::Language, &'a Path),
+}
+
+fn search(config: &Config, listed: &[PathBuf], files: Files<'_>, cores: usize) -> (Source, Seen) {
     let wanted = |path: &&PathBuf| {
         let path = path.to_string_lossy();
-        let asked = config.tests.is_empty()
-            || config
-                .tests
-                .iter()
-                .any(|pattern| files::matches(pattern, &path));
-        asked
-            && !config
-                .ignore
-                .iter()
-                .any(|pattern| files::matches(pattern, &path))
+        let matches = |pattern: &String| files::matches(pattern, &path);
+        let asked = config.tests.is_empty() || config.tests.iter().any(matches);
+        asked && !config.ignore.iter().any(matches)
     };
-    let mut source = Source::default();
     let candidates: Vec<&PathBuf> = listed.iter().filter(wanted).collect();
     let rust: BTreeSet<&Path> = candidates
         .iter()
         .map(|path| path.as_path())
         .filter(|path| path.extension().is_some_and(|ext| ext == "rs"))
         .collect();
-    rust::read(&config.attribute, listed, &rust, &mut source, probed);
-    for path in candidates {
-        if let Some(language) = comments::Language::of(path) {
-            let text = probed.bytes(path);
-            let text = String::from_utf8_lossy(&text);
-            source.searched.push(path.clone());
-            comments::read(language, path, &text, &mut source);
+    let targets = cargo::targets(files.root, listed);
+    let other = candidates.iter().filter_map(|path| {
+        let language = comments::Language::of(path)?;
+        Some(Part::File(language, path))
+    });
+    let parts: Vec<Part<'_>> = targets.iter().map(Part::Target).chain(other).collect();
+    let found = cores::each(cores, &parts, |part| {
+        let (mut source, mut seen) = (Source::default(), Seen::default());
+        match part {
+            Part::Target(target) => {
+                rust::read(
+                    &config.attribute,
+                    target,
+                    &rust,
+                    files,
+                    &mut source,
+                    &mut seen,
+                );
+            }
+            Part::File(language, path) => {
+                let bytes = files.bytes(path);
+                comments::read(
+                    *language,
+                    path,
+                    &String::from_utf8_lossy(&bytes),
+                    &mut source,
+                );
+            }
         }
+        (source, seen)
+    });
+    let (mut source, mut seen) = (Source::default(), Seen::default());
+    let mut others = Vec::new();
+    for (part, (own, looked)) in parts.iter().zip(found) {
+        match part {
+            Part::Target(_) => source.extend(own),
+            Part::File(_, path) => others.push((path, own)),
+        }
+        seen.extend(looked);
+    }
+    // Every file that could be read was searched, by whichever target.
+    source.searched.extend(seen.read.iter().cloned());
+    unreached::tell(&config.attribute, &rust, files, cores, &mut source);
+    for (path, own) in others {
+        source.extend(own);
+        source.searched.push(path.to_path_buf());
     }
     source
         .tests
         .sort_by(|a, b| (&a.suite, &a.name, &a.at).cmp(&(&b.suite, &b.name, &b.at)));
-    source
+    (source, seen)
 }

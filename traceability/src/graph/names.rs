@@ -4,6 +4,7 @@
 //! both, and the caller decides what that is worth.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 
 use super::Shown;
 use crate::source::Test;
@@ -38,19 +39,19 @@ pub(super) fn last_part(name: &str) -> &str {
     name.rsplit(['$', ' ', ':', '.']).next().unwrap_or(name)
 }
 
-/// Tests by the names that runners give them.
+/// Tests by the names that runners give them; each way is indexed when it is asked for the first time.
 pub(super) struct Index {
-    pub(super) exact: HashMap<(String, String), Vec<usize>>,
-    pub(super) crates: HashMap<(String, String, String), Vec<usize>>,
-    pub(super) loose: HashMap<String, Vec<usize>>,
+    exact: HashMap<(String, String), Vec<usize>>,
+    crates: Option<HashMap<(String, String, String), Vec<usize>>>,
+    loose: Option<HashMap<String, Vec<usize>>>,
 }
 
 impl Index {
     pub(super) fn of(shown: &[Shown]) -> Self {
         let mut index = Self {
-            exact: HashMap::new(),
-            crates: HashMap::new(),
-            loose: HashMap::new(),
+            exact: HashMap::with_capacity(shown.len()),
+            crates: None,
+            loose: None,
         };
         for (at, shown) in shown.iter().enumerate() {
             index.add(at, &shown.test);
@@ -59,17 +60,61 @@ impl Index {
     }
 
     pub(super) fn add(&mut self, at: usize, test: &Test) {
-        let package = test.suite.split("::").next().unwrap_or_default().to_owned();
         let key = (test.suite.clone(), test.name.clone());
         self.exact.entry(key).or_default().push(at);
-        let key = (package, test.krate.clone(), test.name.clone());
-        self.crates.entry(key).or_default().push(at);
-        self.loose.entry(loose(&test.name)).or_default().push(at);
+        if let Some(crates) = &mut self.crates {
+            crates.entry(in_crate(test)).or_default().push(at);
+        }
+        if let Some(names) = &mut self.loose {
+            names.entry(loose(&test.name)).or_default().push(at);
+        }
+    }
+
+    /// The tests of a suite and name.
+    pub(super) fn exact(&self, suite: &str, name: &str) -> &[usize] {
+        let found = self.exact.get(&(suite.to_owned(), name.to_owned()));
+        found.map_or(&[], Vec::as_slice)
+    }
+
+    /// The tests of a package, crate and path; `shown` are all that were added.
+    pub(super) fn in_crate(
+        &mut self,
+        shown: &[Shown],
+        (package, krate, path): (&str, &str, &str),
+    ) -> &[usize] {
+        let crates = self.crates.get_or_insert_with(|| by(shown, in_crate));
+        let found = crates.get(&(package.into(), krate.into(), path.into()));
+        found.map_or(&[], Vec::as_slice)
+    }
+
+    /// The tests of a name that is like this one; `shown` are all that were added.
+    pub(super) fn like(&mut self, shown: &[Shown], name: &str) -> &[usize] {
+        let names = self
+            .loose
+            .get_or_insert_with(|| by(shown, |test| loose(&test.name)));
+        names.get(&loose(name)).map_or(&[], Vec::as_slice)
     }
 }
 
+/// Tests by a key.
+pub(super) fn by<K: Eq + Hash>(
+    shown: &[Shown],
+    key: impl Fn(&Test) -> K,
+) -> HashMap<K, Vec<usize>> {
+    let mut found: HashMap<K, Vec<usize>> = HashMap::with_capacity(shown.len());
+    for (at, shown) in shown.iter().enumerate() {
+        found.entry(key(&shown.test)).or_default().push(at);
+    }
+    found
+}
+
+fn in_crate(test: &Test) -> (String, String, String) {
+    let package = test.suite.split("::").next().unwrap_or_default();
+    (package.to_owned(), test.krate.clone(), test.name.clone())
+}
+
 /// A name without parameters, words joined alike: `test a-b[1]` is `test_a_b`.
-pub(super) fn loose(name: &str) -> String {
+fn loose(name: &str) -> String {
     let name = name.split_once('[').map_or(name, |(name, _)| name);
     name.trim().replace([' ', '-'], "_")
 }

@@ -5,20 +5,26 @@
 //! is kept. Invariant: a kept answer is given only where searching again would give the same, so that removing the
 //! file changes nothing but the time.
 
-use std::collections::BTreeSet;
+use std::borrow::Cow;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::{Source, comments};
 use crate::config::Config;
-use crate::files::{self, Open};
+use crate::cores;
+use crate::files::Open;
 use crate::tree::hex;
 
 /// The directory within git's, and the file within it.
 const HOME: &str = "trace";
 const FILE: &str = "source.json";
+
+/// Bytes of source that are held between the key and the search: more is read twice.
+const HELD: u64 = 32 * 1024 * 1024;
 
 /// A place to keep an answer, and the key of the repository as it is.
 #[derive(Debug)]
@@ -26,6 +32,9 @@ pub(super) struct Slot {
     file: PathBuf,
     key: String,
 }
+
+/// What files hold.
+pub(super) type Held<'a> = HashMap<&'a Path, Vec<u8>>;
 
 #[derive(Serialize)]
 struct Keep<'a> {
@@ -42,9 +51,15 @@ struct Kept {
 }
 
 impl Slot {
-    /// The slot of a repository; none where there is no place for it, or no way to be sure.
-    pub(super) fn of(root: &Path, config: &Config, listed: &[PathBuf]) -> Option<Self> {
-        let home = git_dir(root)?.join(HOME);
+    /// The slot of a repository; none where there is no place for it, or no way to be sure. Where nothing is kept the
+    /// search follows, and finds in `held` what was read for the key.
+    pub(super) fn of<'a>(
+        root: &Path,
+        config: &Config,
+        listed: &'a [PathBuf],
+        held: &mut Held<'a>,
+    ) -> Option<Self> {
+        let file = git_dir(root)?.join(HOME).join(FILE);
         let mut key = Sha256::new();
         let own = std::env::current_exe().ok()?;
         let meta = std::fs::metadata(&own).ok()?;
@@ -58,22 +73,31 @@ impl Slot {
             "{:?} {:?} {:?}\n",
             config.attribute, config.tests, config.ignore
         ));
-        for path in listed {
-            key.update(path.as_os_str().as_encoded_bytes());
+        let room = AtomicU64::new(if file.exists() { 0 } else { HELD });
+        let parts = cores::each(cores::all(), listed, |path| {
             let searched = comments::Language::of(path).is_some()
                 || path.extension().is_some_and(|ext| ext == "rs")
                 || path.file_name().is_some_and(|name| name == "Cargo.toml");
-            if searched {
-                let content = std::fs::read(root.join(path)).ok()?;
+            if !searched {
+                return Some(None);
+            }
+            let content = std::fs::read(root.join(path)).ok()?;
+            let hash = Sha256::digest(&content);
+            let take = |room: u64| room.checked_sub(content.len() as u64);
+            let fits = room.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
+            Some(Some((hash, fits.is_ok().then_some(content))))
+        });
+        for (path, part) in listed.iter().zip(parts) {
+            key.update(path.as_os_str().as_encoded_bytes());
+            if let Some((hash, content)) = part? {
                 key.update([0]);
-                key.update(Sha256::digest(&content));
+                key.update(hash);
+                held.extend(content.map(|content| (path.as_path(), content)));
             }
             key.update([b'\n']);
         }
-        Some(Self {
-            file: home.join(FILE),
-            key: hex(&key.finalize()),
-        })
+        let key = hex(&key.finalize());
+        Some(Self { file, key })
     }
 
     /// What is kept for this key.
@@ -90,14 +114,14 @@ impl Slot {
     }
 
     /// Keeps an answer, whole or not at all. What cannot be written is searched again the next time.
-    pub(super) fn put(&self, source: &Source, probed: &Probed<'_>, listed: &[PathBuf]) {
+    pub(super) fn put(&self, source: &Source, seen: &Seen, listed: &[PathBuf]) {
         let is_listed = |path: &PathBuf| listed.binary_search(path).is_ok();
-        if !probed.read.iter().all(is_listed) {
+        if !seen.read.iter().all(is_listed) {
             return;
         }
         let keep = Keep {
             key: &self.key,
-            absent: &probed.absent,
+            absent: &seen.absent,
             source,
         };
         let written = || -> Option<()> {
@@ -112,57 +136,72 @@ impl Slot {
     }
 }
 
-/// The files of a repository as a search sees them, and what it looked at.
-#[derive(Debug)]
-pub(super) struct Probed<'a> {
-    root: &'a Path,
+/// The files of a repository as a search sees them.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Files<'a> {
+    /// The root of the repository.
+    pub(super) root: &'a Path,
     open: &'a Open,
+    held: &'a Held<'a>,
+}
+
+/// What a search looked at.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
     /// Files that were read.
     pub(super) read: BTreeSet<PathBuf>,
     /// Files that were looked for and were not there.
     pub(super) absent: BTreeSet<PathBuf>,
 }
 
-impl<'a> Probed<'a> {
-    /// Nothing was looked at so far.
-    pub(super) fn of(root: &'a Path, open: &'a Open) -> Self {
-        Self {
-            root,
-            open,
-            read: BTreeSet::new(),
-            absent: BTreeSet::new(),
-        }
+impl Seen {
+    /// Adds what another search looked at.
+    pub(super) fn extend(&mut self, other: Self) {
+        self.read.extend(other.read);
+        self.absent.extend(other.absent);
     }
+}
 
-    /// The root of the repository.
-    pub(super) fn root(&self) -> &'a Path {
-        self.root
+impl<'a> Files<'a> {
+    /// What an editor holds stands for what is held here, and that for what is on disk.
+    pub(super) fn of(root: &'a Path, open: &'a Open, held: &'a Held<'a>) -> Self {
+        Self { root, open, held }
     }
 
     /// The text of a file; none where it cannot be read.
-    pub(super) fn text(&mut self, path: &Path) -> Option<String> {
-        let text = files::text(self.root, self.open, path).ok();
+    pub(super) fn text(&self, path: &Path, seen: &mut Seen) -> Option<Cow<'a, str>> {
+        let text = match (self.open.get(path), self.held.get(path)) {
+            (Some(text), _) => Some(Cow::Borrowed(text.as_str())),
+            (None, Some(bytes)) => std::str::from_utf8(bytes).ok().map(Cow::Borrowed),
+            (None, None) => {
+                let text = std::fs::read_to_string(self.root.join(path));
+                text.ok().map(Cow::Owned)
+            }
+        };
         let looked = match text {
-            Some(_) => &mut self.read,
-            None => &mut self.absent,
+            Some(_) => &mut seen.read,
+            None => &mut seen.absent,
         };
         looked.insert(path.to_owned());
         text
     }
 
     /// The bytes of a listed file, whatever they are.
-    pub(super) fn bytes(&self, path: &Path) -> Vec<u8> {
-        match self.open.get(path) {
-            Some(text) => text.clone().into_bytes(),
-            None => std::fs::read(self.root.join(path)).unwrap_or_default(),
+    pub(super) fn bytes(&self, path: &Path) -> Cow<'a, [u8]> {
+        if let Some(text) = self.open.get(path) {
+            return Cow::Borrowed(text.as_bytes());
+        }
+        match self.held.get(path) {
+            Some(bytes) => Cow::Borrowed(bytes),
+            None => Cow::Owned(std::fs::read(self.root.join(path)).unwrap_or_default()),
         }
     }
 
     /// Whether there is such a file.
-    pub(super) fn has(&mut self, path: &Path) -> bool {
-        let there = self.root.join(path).is_file();
+    pub(super) fn has(&self, path: &Path, seen: &mut Seen) -> bool {
+        let there = self.held.contains_key(path) || self.root.join(path).is_file();
         if !there {
-            self.absent.insert(path.to_owned());
+            seen.absent.insert(path.to_owned());
         }
         there
     }

@@ -82,9 +82,15 @@ pub(super) fn read(language: Language, path: &Path, text: &str, source: &mut Sou
     };
     let mut begin = 0;
     let mut depth = 0_i32;
+    // Few lines have the mark: one pass finds which may be a tag.
+    let mut marks = text.match_indices(MARK).map(|(at, _)| at).peekable();
     for (index, line) in text.split_inclusive('\n').enumerate() {
         let own = &classes[begin..begin + line.len()];
-        search.line(index + 1, begin, line, own, depth > 0);
+        let end = begin + line.len();
+        let marked = marks.next_if(|at| *at < end).is_some();
+        while marks.next_if(|at| *at < end).is_some() {}
+        let tag = if marked { tag_of(line) } else { None };
+        search.line(index + 1, begin, (line, own), tag, depth > 0);
         if language == Language::Python {
             depth += depth_of(line, own);
         }
@@ -125,15 +131,23 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// One line, which begins at the byte `start`; `continued` says that it begins inside of brackets.
-    fn line(&mut self, number: usize, start: usize, line: &str, own: &[Class], continued: bool) {
+    /// One line with its classes, which begins at the byte `start`; `tag` is what looks like a tag in it, and `continued`
+    /// says that it begins inside of brackets.
+    fn line(
+        &mut self,
+        number: usize,
+        start: usize,
+        (line, own): (&str, &[Class]),
+        tag: Option<(usize, &str)>,
+        continued: bool,
+    ) {
         let first = line.len() - line.trim_start().len();
-        let empty = line.trim().is_empty();
+        let empty = first == line.len();
         let code = own
             .iter()
             .zip(line.bytes())
             .any(|(class, byte)| *class != Class::Comment && !byte.is_ascii_whitespace());
-        if let Some((column, ids)) = tag_of(line) {
+        if let Some((column, ids)) = tag {
             let class = own.get(column).copied();
             if self.tag(number, line, (column, ids), class, code) && !code {
                 return;
@@ -221,13 +235,10 @@ impl Search<'_> {
         }
         let (mut tokens, lines) = body(self.language, &self.text[start..], &self.classes[start..]);
         if let Some(decorated) = self.decorated {
-            let mut before = String::new();
-            fold(
-                &self.text[decorated..start],
-                &self.classes[decorated..start],
-                &mut before,
-            );
-            tokens.insert_str(0, &before);
+            let mut before = Vec::new();
+            let classes = &self.classes[decorated..start];
+            fold(&self.text[decorated..start], classes, &mut before);
+            tokens.splice(0..0, before);
         }
         self.source.tests.push(Test {
             suite: suite(self.language, self.path, &self.around),
@@ -238,7 +249,7 @@ impl Search<'_> {
             last: (number + lines.saturating_sub(1)) as u64,
             cfg: Vec::new(),
             ignored: item.ignored || self.skipped,
-            hash: sha256(tokens.as_bytes()),
+            hash: sha256(&tokens),
             krate: String::new(),
         });
     }
@@ -302,8 +313,8 @@ fn suite(language: Language, path: &Path, around: &[(usize, Option<String>)]) ->
 }
 
 /// The test's own text without comments, white space folded, which is what its hash is made of; and its lines.
-fn body(language: Language, text: &str, classes: &[Class]) -> (String, usize) {
-    let mut out = String::new();
+fn body(language: Language, text: &str, classes: &[Class]) -> (Vec<u8>, usize) {
+    let mut out = Vec::with_capacity(512);
     let (mut lines, mut last) = (0, 0);
     let mut depth = 0_i32;
     let mut opened = false;
@@ -329,13 +340,11 @@ fn body(language: Language, text: &str, classes: &[Class]) -> (String, usize) {
         fold(line, own, &mut out);
         depth += depth_of(line, own);
         // The parentheses of a shell function close before its body opens.
-        let code = line
-            .bytes()
-            .zip(own)
-            .filter(|(_, class)| **class == Class::Code);
-        opened |= code
-            .into_iter()
-            .any(|(byte, _)| byte == b'{' || (language == Language::Script && byte == b'('));
+        opened |= language != Language::Python
+            && line.bytes().zip(own).any(|(byte, class)| {
+                let opens = byte == b'{' || (language == Language::Script && byte == b'(');
+                opens && *class == Class::Code
+            });
         if language != Language::Python && opened && depth <= 0 {
             break;
         }
@@ -344,7 +353,29 @@ fn body(language: Language, text: &str, classes: &[Class]) -> (String, usize) {
 }
 
 /// Adds the words of a text that are no comments.
-fn fold(text: &str, classes: &[Class], out: &mut String) {
+fn fold(text: &str, classes: &[Class], out: &mut Vec<u8>) {
+    // Most lines are ASCII, and their words are parted by these bytes alone.
+    if text.is_ascii() {
+        let mut within = false;
+        for (byte, class) in text.bytes().zip(classes) {
+            match byte {
+                _ if *class == Class::Comment => {}
+                b'\t'..=b'\r' | b' ' => {
+                    if std::mem::take(&mut within) {
+                        out.push(b' ');
+                    }
+                }
+                byte => {
+                    within = true;
+                    out.push(byte);
+                }
+            }
+        }
+        if within {
+            out.push(b' ');
+        }
+        return;
+    }
     let kept: Vec<u8> = text
         .bytes()
         .zip(classes)
@@ -352,7 +383,7 @@ fn fold(text: &str, classes: &[Class], out: &mut String) {
         .map(|(byte, _)| byte)
         .collect();
     for word in String::from_utf8_lossy(&kept).split_whitespace() {
-        out.push_str(word);
-        out.push(' ');
+        out.extend_from_slice(word.as_bytes());
+        out.push(b' ');
     }
 }

@@ -51,17 +51,25 @@ pub(super) fn item(language: Language, text: &str, classes: &[Class]) -> Option<
 /// `test("name"`, `it.skip('name'`, `await t.test("name"`: the name may stand on a line of its own, and what is put
 /// together at run time is no name.
 fn call(text: &str, classes: &[Class]) -> Option<Item> {
-    let open = text.find('(').filter(|at| classes[*at] == Class::Code)?;
+    let is_word = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
+    // Most code is told apart by its first sign.
+    let is_sign = |b: u8| !is_word(b) && b.is_ascii_punctuation() && b != b'.';
+    let open = text.bytes().position(is_sign)?;
+    if text.as_bytes()[open] != b'(' || classes[open] != Class::Code {
+        return None;
+    }
     let callee = text[..open].trim();
     let callee = callee.strip_prefix("await ").unwrap_or(callee).trim_start();
+    if !callee.bytes().all(|b| is_word(b) || b == b'.') {
+        return None;
+    }
     let parts: Vec<&str> = callee.split('.').collect();
     let own = parts
         .iter()
         .position(|part| ["test", "it"].contains(part))?;
     let modifiers = &parts[own + 1..];
     let known = ["only", "skip", "todo", "concurrent", "failing"];
-    let is_word = |part: &&str| part.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
-    if own > 1 || !parts.iter().all(is_word) || !modifiers.iter().all(|part| known.contains(part)) {
+    if own > 1 || !modifiers.iter().all(|part| known.contains(part)) {
         return None;
     }
     let mut at = open + 1;

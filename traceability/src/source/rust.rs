@@ -6,71 +6,41 @@
 //! keeps the conditions as written. Invariant: a test's path is the one that the harness prints.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::str::FromStr as _;
 
+use proc_macro2::extra::invalidate_current_thread_spans;
 use proc_macro2::{Delimiter, Group, Span, TokenStream, TokenTree};
 
-use super::cache::Probed;
-use super::cargo::{Target, targets};
+use super::cache::{Files, Seen};
+use super::cargo::Target;
 use super::{Named, Source, Test};
 use crate::code::Code;
 use crate::finding::At;
 use crate::rows::read::Need;
 use crate::tree::sha256;
 
-/// Searches the Rust files: all that the targets of `listed` reach and that are in `wanted`.
+/// Searches the files that a target reaches; of what is in them only that counts which is in `wanted`.
 pub(super) fn read(
     attribute: &str,
-    listed: &[PathBuf],
+    target: &Target,
     wanted: &BTreeSet<&Path>,
+    files: Files<'_>,
     source: &mut Source,
-    probed: &mut Probed<'_>,
+    seen: &mut Seen,
 ) {
-    let mut reached = BTreeSet::new();
-    for target in targets(probed.root(), listed) {
-        let mut walk = Walk {
-            attribute,
-            target: &target,
-            wanted,
-            source,
-            reached: &mut reached,
-            probed,
-        };
-        let dir = target.root.parent().unwrap_or(Path::new("")).to_owned();
-        walk.file(&target.root, &dir, &Context::default());
-    }
-    for path in wanted.iter().filter(|path| !reached.contains(**path)) {
-        let text = String::from_utf8(probed.bytes(path)).unwrap_or_default();
-        let mark = format!("{attribute}(");
-        if text.contains(&mark)
-            && TokenStream::from_str(&text).is_ok_and(|tokens| names_rows(tokens, attribute))
-        {
-            let message = "no target reaches this file, so its tests never run".into();
-            source.fault(Code::NotCompiled, At::file(path), message);
-        }
-    }
-    source.searched.extend(reached);
-}
-
-fn names_rows(tokens: TokenStream, attribute: &str) -> bool {
-    let mut last = None;
-    tokens.into_iter().any(|tree| {
-        let found = match &tree {
-            TokenTree::Group(group) => {
-                (group.delimiter() == Delimiter::Bracket
-                    && last == Some('#')
-                    && Attribute::of(group).is_some_and(|found| found.name == attribute))
-                    || names_rows(group.stream(), attribute)
-            }
-            _ => false,
-        };
-        last = match tree {
-            TokenTree::Punct(punct) => Some(punct.as_char()),
-            _ => None,
-        };
-        found
-    })
+    let mut walk = Walk {
+        attribute,
+        target,
+        wanted,
+        files,
+        source,
+        seen,
+    };
+    let dir = target.root.parent().unwrap_or(Path::new("")).to_owned();
+    walk.file(&target.root, &dir, &Context::default());
+    // The tokens are gone, and with them goes what their places are told by: a copy of each text.
+    invalidate_current_thread_spans();
 }
 
 /// What holds where the walk is.
@@ -82,8 +52,8 @@ struct Context {
 }
 
 /// An attribute: the last segment of its path, its arguments, its tokens as text.
-struct Attribute {
-    name: String,
+pub(super) struct Attribute {
+    pub(super) name: String,
     args: TokenStream,
     span: Span,
     /// It stands in a `cfg_attr`.
@@ -92,7 +62,7 @@ struct Attribute {
 
 impl Attribute {
     /// Reads what stands between the brackets.
-    fn of(group: &Group) -> Option<Self> {
+    pub(super) fn of(group: &Group) -> Option<Self> {
         let mut name = None;
         let mut args = TokenStream::new();
         let mut trees = group.stream().into_iter();
@@ -137,22 +107,21 @@ impl Attribute {
     }
 }
 
-struct Walk<'a, 'disk> {
+struct Walk<'a> {
     attribute: &'a str,
     target: &'a Target,
     wanted: &'a BTreeSet<&'a Path>,
+    files: Files<'a>,
     source: &'a mut Source,
-    reached: &'a mut BTreeSet<PathBuf>,
-    probed: &'a mut Probed<'disk>,
+    seen: &'a mut Seen,
 }
 
-impl Walk<'_, '_> {
+impl Walk<'_> {
     /// Reads one file; `dir` is where its own modules are looked for.
     fn file(&mut self, path: &Path, dir: &Path, context: &Context) {
-        let Some(text) = self.probed.text(path) else {
+        let Some(text) = self.files.text(path, self.seen) else {
             return;
         };
-        self.reached.insert(path.to_owned());
         match TokenStream::from_str(&text) {
             Ok(tokens) => self.items(path, dir, tokens, context),
             Err(error) => {
@@ -268,7 +237,7 @@ impl Walk<'_, '_> {
                 };
                 let found = candidates
                     .into_iter()
-                    .find(|(file, _)| self.probed.has(file));
+                    .find(|(file, _)| self.files.has(file, self.seen));
                 if let Some((file, dir)) = found {
                     self.file(&file, &dir, &inner);
                 }

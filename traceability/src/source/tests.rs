@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::cache::{Files, Held};
 use super::comments::{Language, read};
 use super::{Source, Test};
 use crate::config::Config;
@@ -270,4 +271,52 @@ fn a_tag_of_a_script_or_a_shell_belongs_to_the_test_below_it() {
         "# proves: E1\n@test \"it adds\" {\n}\n",
     );
     assert_eq!(tests, ["a.bats it adds [E1]"]);
+}
+
+#[m0_spec::row(T28)]
+#[test]
+fn a_search_says_the_same_on_any_number_of_cores() {
+    let dir = tempfile::tempdir().expect("a directory for the test");
+    let mut texts = vec![];
+    for at in 0..12 {
+        texts.push((
+            format!("p{at}/Cargo.toml"),
+            format!("[package]\nname = \"p{at}\"\n"),
+        ));
+        let lib = "mod more;\nmod absent;\n#[row(E1)] #[test] fn a() {}\nmacro_rules! m { () => { #[row(E2)] #[test] fn $name() {} } }\n";
+        texts.push((format!("p{at}/src/lib.rs"), lib.into()));
+        texts.push((
+            format!("p{at}/src/more.rs"),
+            "#[row(E3)] #[test] fn b() { \" }\n".into(),
+        ));
+        texts.push((
+            format!("p{at}/src/beside.rs"),
+            "#[row(E4)] #[test] fn c() {}\n".into(),
+        ));
+        let tags = "# proves: E5\ndef test_d():\n    pass\n\n# proves: e\n# proves: E6\n\nx = 1\n";
+        texts.push((format!("p{at}/test_{at}.py"), tags.into()));
+    }
+    for (name, text) in &texts {
+        let path = dir.path().join(name);
+        std::fs::create_dir_all(path.parent().expect("it has one")).expect("made");
+        std::fs::write(path, text).expect("written");
+    }
+    let listed = crate::files::list(dir.path()).expect("it is listed");
+    let (open, held) = (Open::new(), Held::default());
+    let said = |cores| {
+        let files = Files::of(dir.path(), &open, &held);
+        let (source, seen) = super::search(&Config::default(), &listed, files, cores);
+        let json = serde_json::to_string(&source).expect("it is plain data");
+        (
+            json,
+            format!("{seen:?}"),
+            source.tests.len(),
+            source.faults.len(),
+        )
+    };
+    let alone = said(1);
+    assert_eq!((alone.2, alone.3), (24, 48));
+    for cores in [2, 5, 64] {
+        assert_eq!(said(cores), alone, "{cores} cores");
+    }
 }
