@@ -303,7 +303,7 @@ mod tests {
         );
     }
 
-    #[m0_spec::row(H37)]
+    #[m0_spec::row(H37, W48)]
     #[test]
     fn another_answer_than_a_cut_and_nobody_are_errors() {
         let busy = "HTTP/1.1 503 Service Unavailable\r\n\r\n";
