@@ -175,7 +175,8 @@ fn a_wait_that_is_interrupted_over_and_over_still_takes_its_time_and_no_more() {
             kill(pid, Signal::SIGSTOP).expect("not reaped yet");
             await_state(pid, "TZ");
             kill(pid, Signal::SIGCONT).expect("not reaped yet");
-            await_state(pid, "SRZ");
+            // Back in its wait, and not merely runnable: one that is stopped before it has run never sees the time.
+            await_state(pid, "SZ");
             interrupted += 1;
             assert!(
                 start.elapsed() < PATIENCE,
