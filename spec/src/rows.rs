@@ -688,6 +688,9 @@ pub const E125: Row = Row { id: "E125", title: "Where a guard stands, a request 
 /// Secrets are compared in a time that does not tell where they differ, and stand in no log and no debug output.
 pub const E126: Row = Row { id: "E126", title: "Secrets are compared in a time that does not tell where they differ, and stand in no log and no debug output." };
 
+/// A connection that sends an answer as large as its peer takes leaves the loop to the other connections after every 128 KiB.
+pub const E127: Row = Row { id: "E127", title: "A connection that sends an answer as large as its peer takes leaves the loop to the other connections after every 128 KiB." };
+
 /// A frame appended is read whole, with the id it was stamped with.
 pub const F1: Row = Row { id: "F1", title: "A frame appended is read whole, with the id it was stamped with." };
 
@@ -1665,6 +1668,7 @@ pub const ALL: &[Row] = &[
     E124,
     E125,
     E126,
+    E127,
     F1,
     F2,
     F3,

@@ -6,7 +6,7 @@
 //! Invariant: nothing here is tuned against the peer; the access log is off, as it is on every other server.
 
 use std::io::Write as _;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
@@ -22,6 +22,8 @@ const NCHAN: [&str; 2] = [
 ];
 /// Longest wait for nginx to listen.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// Where nginx writes its process's number.
+const PID: &str = "nginx.pid";
 
 fn main() -> ExitCode {
     match serve() {
@@ -71,8 +73,10 @@ fn serve() -> Result<ExitCode> {
             return Ok(ExitCode::from(EX_UNAVAILABLE));
         }
     };
+    // It writes this file last, when it listens and has made its directories; a connection alone may come before.
+    let written = place.join(PID);
     let end = Instant::now() + PATIENCE;
-    while TcpStream::connect(address).is_err() {
+    while !written.exists() {
         if let Some(status) = nginx.try_wait()? {
             bail!("nginx ended before it listened ({status})");
         }
@@ -83,7 +87,7 @@ fn serve() -> Result<ExitCode> {
         }
         std::thread::sleep(Duration::from_millis(5));
     }
-    // It has read its file and made its own directories; whatever ends this process later leaves nothing.
+    // Nothing of it is needed any more, and whatever ends this process later leaves nothing.
     drop(cleared);
     eprintln!("{{\"event\":\"listening\",\"address\":\"http://{address}\"}}");
     let status = nginx.wait()?;
@@ -107,7 +111,7 @@ fn configuration(address: &str, module: Option<&str>) -> String {
         (format!("load_module {path};"), streams)
     });
     format!(
-        r#"{load} daemon off; master_process off; pid nginx.pid;
+        r#"{load} daemon off; master_process off; pid {PID};
 events {{ worker_connections 16384; }}
 http {{
     access_log off; keepalive_requests 1000000000;

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 
 use super::Question;
 use crate::comparison::Comparison;
@@ -90,7 +90,8 @@ fn run(session: &Session, report: &mut Report) -> Result<()> {
             for turn in 0..who.len() {
                 let at = (round + turn) % who.len();
                 session.shows(&format!("{what}, {}", names[at]));
-                let seen = measure(session, who[at], streams, pace)?;
+                let seen = measure(session, who[at], streams, pace)
+                    .with_context(|| format!("{what}, {}", names[at]))?;
                 asked.add(at, seen.cpu, seen.delivered)?;
                 rounds[at].push(seen);
             }

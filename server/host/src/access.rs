@@ -183,8 +183,10 @@ impl Entry {
         let phases = self.moments.phases();
         line.extend_from_slice(b"{\"time\":\"");
         line.extend_from_slice(time.as_bytes());
-        text(line, "\",\"method\":", self.method.as_str());
-        text(line, ",\"path\":", &self.path);
+        // A token holds nothing that JSON writes in another way (RFC 9110, 5.6.2).
+        line.extend_from_slice(b"\",\"method\":\"");
+        line.extend_from_slice(self.method.as_str().as_bytes());
+        text(line, "\",\"path\":", &self.path);
         number(line, ",\"status\":", u64::from(self.status));
         number(line, ",\"bytes\":", self.bytes);
         number(line, ",\"us\":", phases.whole);

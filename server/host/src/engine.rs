@@ -9,7 +9,7 @@ use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper::server::conn::http1;
@@ -19,6 +19,7 @@ use crate::answer::AnswerBody;
 use crate::body::RequestBody;
 use crate::conn::Conn;
 use crate::settings::Settings;
+use crate::turn::Turn;
 
 /// The request body as the engine delivers it.
 pub(crate) type EngineBody = hyper::body::Incoming;
@@ -65,6 +66,7 @@ impl<S: Handle> Engine<S> {
             .serve_connection(
                 Io {
                     conn: Rc::clone(&conn),
+                    turn: Turn::default(),
                 },
                 Adapter { handler, conn },
             );
@@ -93,6 +95,7 @@ impl<S: Handle> Engine<S> {
 /// The host's I/O in the engine's terms.
 struct Io {
     conn: Rc<Conn>,
+    turn: Turn,
 }
 
 impl Read for Io {
@@ -109,11 +112,14 @@ impl Read for Io {
 
 impl Write for Io {
     fn poll_write(
-        self: Pin<&mut Self>,
+        mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        self.conn.poll_send(cx, bytes)
+        let room = ready!(self.turn.poll_room(cx)).min(bytes.len());
+        let sent = ready!(self.conn.poll_send(cx, &bytes[..room]))?;
+        self.turn.sent(sent);
+        Poll::Ready(Ok(sent))
     }
 
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -43,6 +43,9 @@ mod settings;
 #[cfg(test)]
 mod stream_tests;
 mod supervisor;
+mod turn;
+#[cfg(test)]
+mod turn_tests;
 mod variables;
 mod watch;
 mod websocket;

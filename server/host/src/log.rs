@@ -6,6 +6,7 @@
 
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+use m0_unix::clock::wall_ms;
 use m0_unix::output::{Output, Written};
 use serde_json::{Map, Value};
 
@@ -178,23 +179,23 @@ pub(crate) struct TimeOfDay {
 }
 
 impl TimeOfDay {
-    /// The time of day, as [`now`] gives it.
+    /// The time of day, up to one timer tick behind what [`now`] gives.
     pub(crate) fn now(&mut self) -> &str {
-        self.at(jiff::Timestamp::now())
+        self.at(wall_ms())
     }
 
-    pub(crate) fn at(&mut self, time: jiff::Timestamp) -> &str {
+    pub(crate) fn at(&mut self, ms: i64) -> &str {
         // Towards minus infinity, as the text has it; hosts do not serve before 1970 on purpose.
-        let ms = time.as_millisecond();
-        let (second, ms) = (ms.div_euclid(1_000), ms.rem_euclid(1_000) as u16);
+        let (second, rest) = (ms.div_euclid(1_000), ms.rem_euclid(1_000) as u16);
         if second == self.second && !self.text.is_empty() {
             self.text.truncate(self.text.len() - "123Z".len());
             for place in [100, 10, 1] {
-                self.text.push(char::from(b'0' + (ms / place % 10) as u8));
+                self.text.push(char::from(b'0' + (rest / place % 10) as u8));
             }
             self.text.push('Z');
         } else {
             self.second = second;
+            let time = jiff::Timestamp::from_millisecond(ms).unwrap_or(jiff::Timestamp::MAX);
             self.text = format!("{time:.3}");
         }
         &self.text

@@ -19,6 +19,8 @@ pub(super) struct Timing {
     heads: VecDeque<u64>,
     /// When the socket took the first byte of the answer in hand; 0 until then.
     first_ns: u64,
+    /// That byte went with all others that have gone since.
+    at_once: bool,
     /// Of answers whose bodies have ended, and that are not all with the socket.
     #[expect(
         clippy::vec_box,
@@ -68,10 +70,11 @@ impl Conn {
 
     /// The socket took bytes.
     pub(super) fn bytes_went(&self) {
-        if let Some(timing) = &mut *self.timing.borrow_mut()
-            && timing.first_ns == 0
-        {
-            timing.first_ns = monotonic_ns();
+        if let Some(timing) = &mut *self.timing.borrow_mut() {
+            timing.at_once = timing.first_ns == 0;
+            if timing.at_once {
+                timing.first_ns = monotonic_ns();
+            }
         }
     }
 
@@ -100,7 +103,12 @@ impl Conn {
         if timing.ended.is_empty() {
             return;
         }
-        let now = monotonic_ns();
+        // What went in one piece has one moment, and a clock costs as much as half a line.
+        let now = if timing.at_once && timing.first_ns > 0 {
+            timing.first_ns
+        } else {
+            monotonic_ns()
+        };
         let mut ended = mem::take(&mut timing.ended);
         for mut entry in ended.drain(..) {
             if entry.moments.first == 0 {

@@ -1,6 +1,6 @@
 //! The clock and the names of threads.
 
-use m0_unix::clock::{monotonic_ms, monotonic_ns};
+use m0_unix::clock::{monotonic_ms, monotonic_ns, wall_ms};
 use m0_unix::process::name_thread;
 
 #[m0_spec::row(U9)]
@@ -25,6 +25,22 @@ fn the_clock_goes_forward_and_the_coarse_one_follows_it() {
         );
         last = now;
     }
+}
+
+#[m0_spec::row(E74)]
+#[test]
+fn the_time_of_day_is_the_systems_or_a_tick_behind_it() {
+    let system = || {
+        let since = std::time::UNIX_EPOCH.elapsed().expect("after 1970");
+        i64::try_from(since.as_millis()).expect("a time of this age")
+    };
+    let before = system();
+    let seen = wall_ms();
+    let after = system();
+    assert!(
+        (before - 20..=after).contains(&seen),
+        "{before} {seen} {after}"
+    );
 }
 
 #[m0_spec::row(U33)]
