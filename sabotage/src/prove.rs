@@ -5,6 +5,7 @@
 //! Invariant: a hunk is held only when a check that passes with it goes red without it.
 
 pub(crate) mod change;
+pub(crate) mod suite;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

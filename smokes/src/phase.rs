@@ -49,11 +49,8 @@ pub const fn alone(
     run: fn(&Run) -> Result<Witness>,
 ) -> Phase {
     Phase {
-        name,
-        rows,
-        bound: Duration::from_secs(seconds),
         parallel_safe: false,
-        run,
+        ..beside(name, seconds, rows, run)
     }
 }
 

@@ -160,6 +160,9 @@ pub const B51: Row = Row { id: "B51", title: "The temporary directory of a gate 
 /// With --matrix every check of every green gate that notices a rule is named, and no verdict changes.
 pub const B52: Row = Row { id: "B52", title: "With --matrix every check of every green gate that notices a rule is named, and no verdict changes." };
 
+/// A file is a test by its directory, by its name or by the repository's own patterns, each of which names a file, and what stands beside it is held like any other.
+pub const B53: Row = Row { id: "B53", title: "A file is a test by its directory, by its name or by the repository's own patterns, each of which names a file, and what stands beside it is held like any other." };
+
 /// A slot that crashes while serving is respawned at once the first time.
 pub const D1: Row = Row { id: "D1", title: "A slot that crashes while serving is respawned at once the first time." };
 
@@ -1492,6 +1495,7 @@ pub const ALL: &[Row] = &[
     B50,
     B51,
     B52,
+    B53,
     D1,
     D2,
     D3,

@@ -3,6 +3,7 @@
 //! Owns the commands and their flags. Refuses to do any work itself: each command is a file.
 //! Invariant: exit 0 when what was asked for is green, 1 when it is not, 2 for a wrong command line.
 
+mod binaries;
 mod conformance;
 mod gates;
 mod mutants;

@@ -4,36 +4,24 @@
 //! passed on. Invariant: one build makes all that is compared, with the same profile and features, and
 //! the probes find it beside themselves.
 
-use std::os::unix::process::CommandExt as _;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::Result;
 
+use crate::binaries::{Binaries, become_it};
 use crate::repository::Repository;
-use crate::smoke::executables;
 
 /// Builds, then replaces this process; returns only when that fails.
 pub(crate) fn run(repository: &Repository, args: &[String]) -> Result<()> {
-    let output = repository
-        .cargo()
-        .args(BUILD)
-        .stderr(Stdio::inherit())
-        .output()
-        .context("cannot run cargo build")?;
-    ensure!(
-        output.status.success(),
-        "host_check, the examples and the probes do not build"
-    );
-    let built = executables(&String::from_utf8_lossy(&output.stdout));
-    let probes = built.iter().find(|(name, _)| name == "probes");
-    let (_, probes) = probes.context("the build made no binary probes")?;
-    let error = Command::new(probes).args(args).exec();
-    Err(error).with_context(|| format!("cannot become {}", probes.display()))
+    let what = "host_check, the examples and the probes";
+    let built = Binaries::build(repository, what, &BUILD)?;
+    let mut probes = Command::new(built.path("probes")?);
+    probes.args(args);
+    become_it(probes)
 }
 
 /// All that a probe drives. The examples are the smallest applications: a Router under the host, and one function.
-const BUILD: [&str; 11] = [
-    "build",
+const BUILD: [&str; 9] = [
     "--release",
     "--package=host_check",
     "--package=m0-host",
@@ -43,7 +31,6 @@ const BUILD: [&str; 11] = [
     "--bins",
     "--example=router",
     "--example=service",
-    "--message-format=json-render-diagnostics",
 ];
 
 #[cfg(test)]

@@ -6,14 +6,13 @@
 //! is the one that was just built, its exit code is this command's, and evidence of an earlier run is
 //! never left in the place of this one's.
 
-use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 
+use crate::binaries::{Binaries, become_it};
 use crate::repository::Repository;
-use crate::smoke::executables;
 
 /// The evidence of a whole run, in the directory of results.
 pub(crate) const EVIDENCE: &str = "evidence.json";
@@ -29,16 +28,12 @@ pub(crate) fn run(repository: &Repository, args: &[String]) -> Result<()> {
     if let Some(file) = &keep {
         remove(file)?;
     }
-    let call = |words: &[String]| {
-        let mut command = Command::new(&tool);
-        command.arg("--directory").arg(&repository.root).args(words);
-        command
-    };
-    let status = call(&words).status();
+    let status = call(&tool, repository).args(&words).status();
     let status = status.with_context(|| format!("cannot run {}", tool.display()))?;
     // Usage and unreadable files (2), red gates (4) and nothing chosen (7) leave no verdicts of this run.
     if let (Some(file), Some(0 | 1 | 3 | 5 | 6 | 8)) = (keep, status.code()) {
-        let output = call(&["evidence".to_owned()])
+        let output = call(&tool, repository)
+            .arg("evidence")
             .stderr(Stdio::inherit())
             .output();
         let output = output.with_context(|| format!("cannot run {}", tool.display()))?;
@@ -56,9 +51,7 @@ pub(crate) fn run(repository: &Repository, args: &[String]) -> Result<()> {
 /// Builds the tool alone, and asks it whether each rule still applies and its surroundings were accepted.
 pub(crate) fn lint(repository: &Repository) -> Result<()> {
     let tool = build(repository)?;
-    let mut command = Command::new(&tool);
-    command.arg("--directory").arg(&repository.root).arg("lint");
-    let status = command.status();
+    let status = call(&tool, repository).arg("lint").status();
     let status = status.with_context(|| format!("cannot run {}", tool.display()))?;
     if !status.success() {
         std::process::exit(status.code().unwrap_or(70));
@@ -69,33 +62,26 @@ pub(crate) fn lint(repository: &Repository) -> Result<()> {
 /// `cargo xtask prove`: becomes `sabotage prove`; without words it is of the change that `--quick` means.
 pub(crate) fn prove(repository: &Repository, args: &[String]) -> Result<()> {
     let tool = build(repository)?;
-    let mut command = Command::new(&tool);
-    command
-        .arg("--directory")
-        .arg(&repository.root)
-        .arg("prove")
-        .args(args);
+    let mut command = call(&tool, repository);
+    command.arg("prove").args(args);
     if args.is_empty() {
         command.arg("--base").arg(base(&repository.root));
     }
-    // The same process, so that a signal to it and its exit code are the tool's own.
-    let error = command.exec();
-    Err(error).with_context(|| format!("cannot become {}", tool.display()))
+    become_it(command)
 }
 
 /// The tool, as this tree builds it.
 pub(crate) fn build(repository: &Repository) -> Result<PathBuf> {
-    let output = repository
-        .cargo()
-        .args(["build", "--package=sabotage", "--bin=sabotage"])
-        .arg("--message-format=json-render-diagnostics")
-        .stderr(Stdio::inherit())
-        .output()
-        .context("cannot run cargo build")?;
-    ensure!(output.status.success(), "the sabotage tool does not build");
-    let mut built = executables(&String::from_utf8_lossy(&output.stdout)).into_iter();
-    let tool = built.find(|(name, _)| name == "sabotage");
-    Ok(tool.context("the build made no binary sabotage")?.1)
+    let words = ["--package=sabotage", "--bin=sabotage"];
+    let built = Binaries::build(repository, "the sabotage tool", &words)?;
+    Ok(built.path("sabotage")?.to_owned())
+}
+
+/// The tool, started on this repository.
+fn call(tool: &Path, repository: &Repository) -> Command {
+    let mut command = Command::new(tool);
+    command.arg("--directory").arg(&repository.root);
+    command
 }
 
 /// The tool's words: `run`, and `--since` the base in the place of `--quick`.

@@ -4,63 +4,24 @@
 //! argument is passed on. Invariant: the server that is driven is the one that was just built, by
 //! its path.
 
-use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use anyhow::{Context, Result, ensure};
-use serde::Deserialize;
+use anyhow::Result;
 
+use crate::binaries::{Binaries, become_it};
 use crate::repository::Repository;
-
-#[derive(Deserialize)]
-struct Message {
-    executable: Option<PathBuf>,
-    target: Option<Target>,
-}
-
-#[derive(Deserialize)]
-struct Target {
-    name: String,
-    kind: Vec<String>,
-}
 
 /// Builds, then replaces this process; returns only when that fails.
 pub(crate) fn run(repository: &Repository, args: &[String]) -> Result<()> {
-    let output = repository
-        .cargo()
-        .args([
-            "build",
-            "--package=host_check",
-            "--package=smokes",
-            "--bins",
-        ])
-        .arg("--message-format=json-render-diagnostics")
-        .stderr(Stdio::inherit())
-        .output()
-        .context("cannot run cargo build")?;
-    ensure!(
-        output.status.success(),
-        "host_check and smokes do not build"
-    );
-    let built = executables(&String::from_utf8_lossy(&output.stdout));
-    let find = |name: &str| {
-        let found = built.iter().find(|(built, _)| built == name);
-        found
-            .map(|(_, path)| path)
-            .with_context(|| format!("the build made no binary {name}"))
-    };
-    let (server, smokes) = (find("host_check")?, find("smokes")?);
+    let build = ["--package=host_check", "--package=smokes", "--bins"];
+    let built = Binaries::build(repository, "host_check and smokes", &build)?;
     let summary = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|file| !file.is_empty());
     let summary = summary.map(PathBuf::from);
-    let words = words(args, &repository.results()?, summary.as_deref());
-    // The same process, so that a signal to it and its exit code are the smokes' own.
-    let error = Command::new(smokes)
-        .arg("--server-bin")
-        .arg(server)
-        .args(words)
-        .exec();
-    Err(error).with_context(|| format!("cannot become {}", smokes.display()))
+    let mut smokes = Command::new(built.path("smokes")?);
+    smokes.arg("--server-bin").arg(built.path("host_check")?);
+    smokes.args(words(args, &repository.results()?, summary.as_deref()));
+    become_it(smokes)
 }
 
 /// The smokes' words: every argument, and of a whole run where its results and its summary go.
@@ -94,39 +55,12 @@ fn runs(args: &[String]) -> bool {
     })
 }
 
-/// Names and paths of the binaries in cargo's messages.
-pub(crate) fn executables(messages: &str) -> Vec<(String, PathBuf)> {
-    let message = |line| serde_json::from_str::<Message>(line).ok();
-    let binary = |message: Message| {
-        let target = message
-            .target
-            .filter(|target| target.kind.iter().any(|kind| kind == "bin"))?;
-        Some((target.name, message.executable?))
-    };
-    messages
-        .lines()
-        .filter_map(message)
-        .filter_map(binary)
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use std::path::Path;
 
-    use super::{executables, runs, words};
+    use super::{runs, words};
 
-    #[m0_spec::row(H26)]
-    #[test]
-    fn the_binary_that_was_built_is_found_by_its_path() {
-        let messages = "{\"reason\":\"compiler-artifact\",\"target\":{\"name\":\"smokes\",\"kind\":[\"lib\"]},\"executable\":null}\n\
-             {\"reason\":\"compiler-artifact\",\"target\":{\"name\":\"smokes\",\"kind\":[\"bin\"]},\"executable\":\"/t/debug/smokes\"}\n\
-             not json\n{\"reason\":\"build-finished\",\"success\":true}\n";
-        assert_eq!(
-            executables(messages),
-            [("smokes".to_owned(), "/t/debug/smokes".into())]
-        );
-    }
     #[m0_spec::row(H26)]
     #[test]
     fn only_a_whole_run_leaves_results_behind() {

@@ -9,7 +9,7 @@ use anyhow::Result;
 
 use super::complain;
 use crate::glob;
-use crate::prove::change::is_test;
+use crate::prove::suite::Suite;
 use crate::run::gate::Place;
 use crate::schema::gate::Gate;
 use crate::schema::{check, read};
@@ -34,6 +34,7 @@ pub(super) fn prove_gates(root: &Path) -> Result<Exit> {
         .join("runs")
         .join(format!("doctor-{}", std::process::id()));
     let place = Place::new(&slot, work, true);
+    let suite = Suite::of(root);
     let mut exit = Exit::Nothing;
     for (name, gate) in &declared.gates.gates {
         if exit == Exit::Nothing {
@@ -55,7 +56,7 @@ pub(super) fn prove_gates(root: &Path) -> Result<Exit> {
             let emptied: Vec<&Path> = tree
                 .entries
                 .iter()
-                .filter(|entry| source(gate, entry) && (tests || !is_test(&entry.path)))
+                .filter(|entry| source(gate, entry) && (tests || !suite.holds(&entry.path)))
                 .map(|entry| entry.path.as_path())
                 .collect();
             slot.write("doctor", emptied.iter().map(|path| (*path, "")))?;

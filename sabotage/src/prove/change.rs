@@ -1,6 +1,6 @@
 //! A change as git recorded it: hunks of the product, and the names that its tests touch.
 //!
-//! Owns what counts as a test and what as a document. Reads git, writes only below the cache.
+//! Owns which lines count as tests and what as a document. Reads git, writes only below the cache.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -8,6 +8,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
+use super::suite::Suite;
 use crate::source::edit::{Splice, is_rust};
 use crate::source::item::{Named, find};
 use crate::source::tokens;
@@ -71,6 +72,7 @@ impl Change {
             .filter(|path| !path.is_empty())
             .map(PathBuf::from)
             .collect();
+        let suite = Suite::of(root);
         let mut change = Self {
             files: files.clone(),
             hunks: Vec::new(),
@@ -96,7 +98,11 @@ impl Change {
                     &path,
                 ],
             )?;
-            let tests = test_lines(&file, &text);
+            let tests = if suite.holds(&file) {
+                std::iter::once(0..usize::MAX).collect()
+            } else {
+                test_lines(&file, &text)
+            };
             for hunk in hunks(&file, &diff) {
                 if tests.iter().any(|range| range.contains(&hunk.line)) {
                     change.words.extend(words(&enclosing(&file, &text, &hunk)));
@@ -147,25 +153,6 @@ fn enclosing(file: &Path, text: &str, hunk: &Hunk) -> String {
         .unwrap_or_default()
 }
 
-/// Whether the whole file is tests, by its path.
-pub(crate) fn is_test(file: &Path) -> bool {
-    let path = file.to_string_lossy();
-    let name = file
-        .file_stem()
-        .map(|stem| stem.to_string_lossy().into_owned())
-        .unwrap_or_default();
-    let part = |word: &str| path.split('/').any(|part| part == word);
-    part("tests")
-        || part("test")
-        || part("spec")
-        || part("smokes")
-        || name.starts_with("test_")
-        || name.ends_with("_test")
-        || name.ends_with("_tests")
-        || name == "tests"
-        || name == "t"
-}
-
 /// Names of tests in the lines that a hunk of a test adds, and of the one that holds it.
 fn named(file: &Path, text: &str, hunk: &Hunk) -> Vec<String> {
     let pattern = if is_rust(file) {
@@ -206,11 +193,8 @@ fn attributed(text: &str, name: &str) -> bool {
     above.any(test)
 }
 
-/// The lines of a file that are tests: all of them, none, or those of `mod tests`.
+/// The lines of `mod tests`.
 fn test_lines(file: &Path, text: &str) -> Vec<std::ops::Range<usize>> {
-    if is_test(file) {
-        return std::iter::once(0..usize::MAX).collect();
-    }
     let (Some(row), Some(named)) = (tokens::of(text), Named::parse("mod tests")) else {
         return Vec::new();
     };

@@ -31,6 +31,13 @@ pub fn shared(declared: &Declared) -> Vec<Finding> {
     for (name, gate) in &declared.gates.gates {
         gate_findings(name, gate, &mut findings);
     }
+    for pattern in &declared.gates.tests {
+        let files = glob::files(&declared.root, &pattern.value);
+        if files.is_ok_and(|files| files.is_empty()) {
+            let message = format!("`tests`: no file is `{}`", pattern.value);
+            findings.push(at(Path::new(GATES), pattern, message));
+        }
+    }
     let mut seen: BTreeMap<&str, At> = BTreeMap::new();
     for rule in &declared.rules {
         let place = At::location(&rule.file, &rule.id.referenced);

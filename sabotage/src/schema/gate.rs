@@ -14,6 +14,9 @@ pub struct Gates {
     /// Where the rows of the specification stand, so that rules cannot name one that is not there.
     #[serde(default)]
     pub rows: Option<Rows>,
+    /// Patterns of files that are tests where neither name nor directory tells it.
+    #[serde(default)]
+    pub tests: Vec<Spanned<String>>,
     /// Gates by name.
     pub gates: BTreeMap<String, Gate>,
 }

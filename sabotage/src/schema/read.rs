@@ -32,6 +32,7 @@ pub fn declared(root: &Path) -> Result<(Declared, Vec<Finding>)> {
             findings.push(finding);
             Gates {
                 rows: None,
+                tests: Vec::new(),
                 gates: std::collections::BTreeMap::new(),
             }
         }
@@ -64,6 +65,13 @@ pub fn declared(root: &Path) -> Result<(Declared, Vec<Finding>)> {
         },
         findings,
     ))
+}
+
+/// The patterns of `tests`; none where the gates cannot be read, which [`declared`] tells.
+pub(crate) fn tests(root: &Path) -> Vec<Spanned<String>> {
+    let text = std::fs::read_to_string(root.join(GATES)).unwrap_or_default();
+    let gates = parse::<Gates>(Path::new(GATES), &text);
+    gates.map(|gates| gates.tests).unwrap_or_default()
 }
 
 /// The rules' files, sorted, relative to `root`.

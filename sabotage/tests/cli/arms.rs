@@ -1,6 +1,6 @@
 //! Other ways to break a promise than an edit: a commit taken back, features and variables; and its bounds.
 
-use super::fixture::{CAUGHT, Fixture, SHELL_GATES, SUM, TAP};
+use super::fixture::{CAUGHT, CRATE, Fixture, SHELL_GATES, SUM, TAP};
 
 /// A repository whose second commit fixes `add`, tests it and says so; the id of that commit.
 fn fixed(rule: &str) -> (Fixture, String) {
@@ -154,16 +154,9 @@ fn features_and_variables_arm_a_rule() {
         rule("no-such-feature", "{features: [pionts], env: {POINT: '1'}}"),
         rule("unused", "{features: [unused]}"),
     ];
-    let fixture = Fixture::new(&[
-        (
-            "Cargo.toml",
-            "[package]\nname = \"fx\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[features]\npoints = []\nbroken = []\nunused = []\n\n[workspace]\n",
-        ),
-        (
-            "Cargo.lock",
-            "version = 4\n\n[[package]]\nname = \"fx\"\nversion = \"0.1.0\"\n",
-        ),
-        (".gitignore", "target/\n"),
+    let features = "[features]\npoints = []\nbroken = []\nunused = []\n";
+    let fixture = Fixture::cargo(&[
+        ("Cargo.toml", &format!("{CRATE}\n{features}")),
         ("src/lib.rs", LIB),
         (
             "tests/it.rs",

@@ -15,16 +15,7 @@ fn waiting(exclusive: bool) -> Fixture {
             "- id: wrong-{number}\n  promise: It is zero.\n  edits: [{{file: src/lib.rs, in: fn zero, find: '0', with: '{number}'}}]\n  expect: [{{gate: unit, check: zero}}]\n"
         );
     }
-    let fixture = Fixture::new(&[
-        (
-            "Cargo.toml",
-            "[package]\nname = \"fx\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[workspace]\n",
-        ),
-        (
-            "Cargo.lock",
-            "version = 4\n\n[[package]]\nname = \"fx\"\nversion = \"0.1.0\"\n",
-        ),
-        (".gitignore", "target/\n"),
+    let fixture = Fixture::cargo(&[
         ("src/lib.rs", "pub fn zero() -> u8 {\n    0\n}\n"),
         (
             "sabotage/gates.yaml",

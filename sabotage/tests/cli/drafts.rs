@@ -11,22 +11,9 @@ const TESTS: &str = "#[test]\nfn adds() {\n    assert_eq!(fx::add(2, 1), 3);\n}\
 #[m0_spec::row(B47)]
 #[test]
 fn a_rule_drafted_from_a_fix_applies_and_names_its_tests() {
-    let fixture = Fixture::new(&[
-        (
-            "Cargo.toml",
-            "[package]\nname = \"fx\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[workspace]\n",
-        ),
-        (
-            "Cargo.lock",
-            "version = 4\n\n[[package]]\nname = \"fx\"\nversion = \"0.1.0\"\n",
-        ),
-        (".gitignore", "target/\n"),
+    let fixture = Fixture::cargo(&[
         ("src/lib.rs", WRONG),
         ("tests/it.rs", "#[test]\nfn nothing() {}\n"),
-        (
-            "sabotage/gates.yaml",
-            "gates:\n  unit: {cargo_test: --offline, timeout: 60s}\n",
-        ),
     ]);
     fixture.write("src/lib.rs", RIGHT);
     fixture.write("tests/it.rs", TESTS);

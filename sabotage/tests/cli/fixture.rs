@@ -42,6 +42,23 @@ impl Fixture {
         ])
     }
 
+    /// A crate `fx` with these files, whose tests are the gate `unit`; of two files with one path the later stands.
+    pub(crate) fn cargo(files: &[(&str, &str)]) -> Self {
+        let crate_files = [
+            ("Cargo.toml", CRATE),
+            (
+                "Cargo.lock",
+                "version = 4\n\n[[package]]\nname = \"fx\"\nversion = \"0.1.0\"\n",
+            ),
+            (".gitignore", "target/\n"),
+            (
+                "sabotage/gates.yaml",
+                "gates:\n  unit: {cargo_test: --offline, timeout: 60s}\n",
+            ),
+        ];
+        Self::new(&[&crate_files[..], files].concat())
+    }
+
     pub(crate) fn root(&self) -> PathBuf {
         self.dir.path().join("repository")
     }
@@ -176,6 +193,9 @@ pub(crate) fn collect(dir: &Path, files: &mut Vec<String>) {
     }
 }
 
+/// The manifest of a crate without dependencies.
+pub(crate) const CRATE: &str =
+    "[package]\nname = \"fx\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[workspace]\n";
 pub(crate) const SUM: &str = "add() { echo $(( $1 + $2 )); }\nneg() { echo $(( 0 - $1 )); }\n";
 pub(crate) const TAP: &str = r##". ./sum.sh
 echo 1..2

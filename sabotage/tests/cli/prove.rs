@@ -1,6 +1,6 @@
 //! A change is taken back hunk by hunk: what its tests hold is told from what they do not.
 
-use super::fixture::{Fixture, SUM, TAP};
+use super::fixture::{Fixture, SHELL_GATES, SUM, TAP};
 
 /// A repository whose last commit fixes two functions and tests one of them.
 fn fixed() -> Fixture {
@@ -8,12 +8,11 @@ fn fixed() -> Fixture {
         .replace("$1 + $2", "$1 - $2")
         .replace("0 - $1", "0 + $1 + 0");
     let weak = TAP.replace("check adds \"$(add 2 3)\" 5\n", "check adds 1 1\n");
-    let gates = super::fixture::SHELL_GATES;
     let spaced = |text: &str| text.replace('\n', "\n#\n#\n#\n");
     let fixture = Fixture::new(&[
         ("sum.sh", &spaced(&wrong)),
         ("t.sh", &weak),
-        ("sabotage/gates.yaml", gates),
+        ("sabotage/gates.yaml", SHELL_GATES),
     ]);
     fixture.write("sum.sh", &spaced(SUM));
     fixture.write("t.sh", TAP);
@@ -51,4 +50,43 @@ fn a_branch_is_proven_from_where_it_left() {
     let red = fixture.run(&["prove", "--base", "HEAD~2"]);
     assert_eq!(red.code, 4, "{}", red.out);
     assert!(red.out.contains("GATE red"), "{}", red.out);
+}
+
+#[m0_spec::row(B53)]
+#[test]
+fn what_the_repository_names_as_tests_is_kept_and_what_stands_beside_it_is_not() {
+    let gates = SHELL_GATES.replace("sh t.sh", "sh walks/way.sh");
+    let way = |wanted: &str| {
+        format!(
+            ". ./walks/client.sh\necho 1..1\n[ \"$(ask)\" {wanted} ] && echo 'ok - answers' && exit 0\necho 'not ok - answers'\nexit 1\n"
+        )
+    };
+    let changed = |named: &str| {
+        let fixture = Fixture::new(&[
+            ("walks/client.sh", "ask() { echo no; }\n"),
+            ("walks/way.sh", &way("!= maybe")),
+            ("sabotage/gates.yaml", &format!("{named}{gates}")),
+        ]);
+        fixture.write("walks/client.sh", "ask() { echo yes; }\n");
+        fixture.write("walks/way.sh", &way("= yes"));
+        fixture.commit("the client answers");
+        fixture
+    };
+    let named = changed("tests: [walks/way.sh]\n").run(&["prove", "HEAD"]);
+    assert_eq!(named.code, 0, "{}", named.out);
+    for part in [
+        "walks/client.sh:1-1: held by tap: answers",
+        "1 hunks: 1 held, 0 held elsewhere, 0 not held",
+    ] {
+        assert!(named.out.contains(part), "{part} in {}", named.out);
+    }
+    let unnamed = changed("").run(&["prove", "HEAD"]);
+    assert!(
+        unnamed.out.contains("walks/way.sh:3-3: NOT HELD"),
+        "{}",
+        unnamed.out
+    );
+    let gone = changed("tests: [walks/*.sh, way/**]\n").run(&["lint"]);
+    let place = "sabotage/gates.yaml:1:21: `tests`: no file is `way/**`";
+    assert!(gone.out.contains(place), "{}", gone.out);
 }

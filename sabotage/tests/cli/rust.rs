@@ -7,10 +7,6 @@ const LIB: &str = "//! Sums.\n\npub struct Sum(pub i32);\n\nimpl Sum {\n    /// 
     pub fn negative(n: i32) -> bool {\n    if n < 0 {\n        return true;\n    }\n    false\n}\n";
 const TESTS: &str = "use fx::{Sum, negative};\n\n#[test]\nfn adds() {\n    assert_eq!(Sum(2).add(3), 5, \"wrong sum\");\n}\n\n\
     #[test]\nfn doubles() {\n    assert_eq!(Sum(2).twice(), 4);\n}\n\n#[test]\nfn signs() {\n    assert!(negative(-1));\n    assert!(!negative(1));\n}\n";
-const MANIFEST: &str =
-    "[package]\nname = \"fx\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[workspace]\n";
-const LOCK: &str = "version = 4\n\n[[package]]\nname = \"fx\"\nversion = \"0.1.0\"\n";
-const GATES: &str = "gates:\n  unit: {cargo_test: --offline, timeout: 60s}\n";
 
 fn rule(id: &str, inside: &str, find: &str, with: &str, check: &str) -> String {
     format!(
@@ -20,13 +16,9 @@ fn rule(id: &str, inside: &str, find: &str, with: &str, check: &str) -> String {
 }
 
 fn fixture(rules: &str) -> Fixture {
-    Fixture::new(&[
-        ("Cargo.toml", MANIFEST),
-        ("Cargo.lock", LOCK),
-        (".gitignore", "target/\n"),
+    Fixture::cargo(&[
         ("src/lib.rs", LIB),
         ("tests/it.rs", TESTS),
-        ("sabotage/gates.yaml", GATES),
         ("sabotage/rules/r.yaml", rules),
     ])
 }

@@ -16,22 +16,9 @@ const RULES: &str = "- id: answers-wrong\n  promise: It answers.\n  edits: [{fil
 
 /// A crate whose test starts its program.
 fn program() -> Fixture {
-    Fixture::new(&[
-        (
-            "Cargo.toml",
-            "[package]\nname = \"fx\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[workspace]\n",
-        ),
-        (
-            "Cargo.lock",
-            "version = 4\n\n[[package]]\nname = \"fx\"\nversion = \"0.1.0\"\n",
-        ),
-        (".gitignore", "target/\n"),
+    Fixture::cargo(&[
         ("src/main.rs", MAIN),
         ("tests/it.rs", TEST),
-        (
-            "sabotage/gates.yaml",
-            "gates:\n  unit: {cargo_test: --offline, timeout: 60s}\n",
-        ),
         ("sabotage/rules/r.yaml", RULES),
     ])
 }

@@ -39,6 +39,13 @@ pub enum WorkerState {
 
 impl WorkerState {
     /// The state's name in figures and logs.
+    ///
+    /// ```
+    /// use m0_page::WorkerState;
+    ///
+    /// assert_eq!(WorkerState::Absent.name(), "absent");
+    /// assert_eq!(WorkerState::Draining.name(), "draining");
+    /// ```
     pub const fn name(self) -> &'static str {
         match self {
             Self::Absent => "absent",

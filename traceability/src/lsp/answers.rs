@@ -138,18 +138,13 @@ fn asks_for_id(before: &str, attribute: &str) -> bool {
 
 fn markdown(row: &Explained) -> String {
     let mut out = format!("**{}** {}\n\n*Why:* {}\n\n", row.id, row.claim, row.why);
-    let needs: Vec<String> = row
-        .needs
-        .iter()
-        .map(|(need, grade)| format!("{} {}", need.word(), grade.word()))
-        .collect();
     let _ = writeln!(
         out,
         "{}: reached **{}**, floor {} ({})\n",
         row.state,
         row.reached.word(),
         row.floor.word(),
-        needs.join(", ")
+        row.needed()
     );
     for (name, text) in &row.waiver {
         let _ = writeln!(out, "- {name}: {text}");

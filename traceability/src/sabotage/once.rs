@@ -4,6 +4,7 @@
 //! own type, say what it is. Invariant: what is read here is what the two passes read.
 
 use std::fmt;
+use std::marker::PhantomData;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
@@ -29,7 +30,47 @@ pub(super) fn read(text: &str) -> Option<Vec<Once>> {
     if text.contains("!!") {
         return None;
     }
-    serde_saphyr::from_str(text).ok()
+    let rules: Vec<Plain<Once>> = serde_saphyr::from_str(text).ok()?;
+    Some(rules.into_iter().map(|Plain(rule)| rule).collect())
+}
+
+/// A part of a rule that is a mapping, or a list where it says so.
+trait Part: Sized {
+    const IS: &'static str;
+
+    fn of_map<'de, A: MapAccess<'de>>(map: A) -> Result<Self, A::Error>;
+
+    fn of_list<'de, A: SeqAccess<'de>>(_list: A) -> Result<Self, A::Error> {
+        Err(A::Error::custom("a list"))
+    }
+}
+
+/// A part, read as what stands there.
+struct Plain<T>(T);
+
+impl<'de, T: Part> Deserialize<'de> for Plain<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let read = deserializer.deserialize_any(Reader(PhantomData));
+        read.map(Self)
+    }
+}
+
+struct Reader<T>(PhantomData<T>);
+
+impl<'de, T: Part> Visitor<'de> for Reader<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(T::IS)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
+        T::of_map(map)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<T, A::Error> {
+        T::of_list(list)
+    }
 }
 
 /// The text of a value, and the value.
@@ -56,22 +97,10 @@ fn entries<'de, A: MapAccess<'de>>(
     Ok(Value::Object(all))
 }
 
-impl<'de> Deserialize<'de> for Once {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Rule)
-    }
-}
+impl Part for Once {
+    const IS: &'static str = "a rule";
 
-struct Rule;
-
-impl<'de> Visitor<'de> for Rule {
-    type Value = Once;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a rule")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Once, A::Error> {
+    fn of_map<'de, A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
         let (mut id, mut promise) = (None, String::new());
         let (mut rows, mut checks) = (Vec::new(), Vec::new());
         let value = entries(map, |key, map| match key {
@@ -97,14 +126,14 @@ impl<'de> Visitor<'de> for Rule {
                 Ok(Value::Array(values))
             }
             "expect" => {
-                let expected: Expected = map.next_value()?;
+                let Plain(expected) = map.next_value::<Plain<Expected>>()?;
                 checks = expected.checks;
                 Ok(expected.value)
             }
             _ => map.next_value(),
         })?;
         let id = id.ok_or_else(|| A::Error::custom("no id"))?;
-        Ok(Once {
+        Ok(Self {
             id,
             promise,
             rows,
@@ -120,49 +149,34 @@ struct Expected {
     value: Value,
 }
 
-impl<'de> Deserialize<'de> for Expected {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Either)
-    }
-}
+impl Part for Expected {
+    const IS: &'static str = "checks";
 
-struct Either;
-
-impl<'de> Visitor<'de> for Either {
-    type Value = Expected;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("checks")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Expected, A::Error> {
+    fn of_list<'de, A: SeqAccess<'de>>(mut list: A) -> Result<Self, A::Error> {
         let (mut checks, mut values) = (Vec::new(), Vec::new());
-        while let Some(Check { check, value }) = list.next_element()? {
+        while let Some(Plain(Check { check, value })) = list.next_element()? {
             checks.push(check);
             values.push(value);
         }
         let value = Value::Array(values);
-        Ok(Expected { checks, value })
+        Ok(Self { checks, value })
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Expected, A::Error> {
+    fn of_map<'de, A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
         let mut checks = Vec::new();
         let value = entries(map, |key, map| {
             if !["any", "all"].contains(&key) {
                 return map.next_value();
             }
-            let list: Vec<Check> = map.next_value()?;
-            if list.is_empty() {
+            let Plain(list) = map.next_value::<Plain<Self>>()?;
+            // Nothing at all may be a list of none.
+            if list.checks.is_empty() || !list.value.is_array() {
                 return Err(A::Error::custom("no checks"));
             }
-            let (texts, values): (Vec<Text>, Vec<Value>) = list
-                .into_iter()
-                .map(|check| (check.check, check.value))
-                .collect();
-            checks.extend(texts);
-            Ok(Value::Array(values))
+            checks.extend(list.checks);
+            Ok(list.value)
         })?;
-        Ok(Expected { checks, value })
+        Ok(Self { checks, value })
     }
 }
 
@@ -171,22 +185,10 @@ struct Check {
     value: Value,
 }
 
-impl<'de> Deserialize<'de> for Check {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(One)
-    }
-}
+impl Part for Check {
+    const IS: &'static str = "a check";
 
-struct One;
-
-impl<'de> Visitor<'de> for One {
-    type Value = Check;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a check")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Check, A::Error> {
+    fn of_map<'de, A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
         let mut check = None;
         let value = entries(map, |key, map| {
             if key != "check" {
@@ -197,6 +199,6 @@ impl<'de> Visitor<'de> for One {
             Ok(value)
         })?;
         let check = check.ok_or_else(|| A::Error::custom("no check"))?;
-        Ok(Check { check, value })
+        Ok(Self { check, value })
     }
 }

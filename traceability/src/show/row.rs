@@ -39,6 +39,15 @@ pub struct Explained {
     pub waiver: Vec<(&'static str, String)>,
 }
 
+impl Explained {
+    /// `test passed, loom proven`: each kind that it needs with how far it has come.
+    pub(crate) fn needed(&self) -> String {
+        let told = |(need, grade): &(Need, Grade)| format!("{} {}", need.word(), grade.word());
+        let all: Vec<String> = self.needs.iter().map(told).collect();
+        all.join(", ")
+    }
+}
+
 /// A test, phase or probe of a row.
 #[derive(Debug, Serialize)]
 pub struct Evidence {
@@ -129,17 +138,12 @@ pub fn text(row: &Explained) -> String {
     for (name, text) in &row.waiver {
         let _ = writeln!(out, "  {name:<8} {text}");
     }
-    let needs: Vec<String> = row
-        .needs
-        .iter()
-        .map(|(need, grade)| format!("{} {}", need.word(), grade.word()))
-        .collect();
     let _ = writeln!(
         out,
         "  reached  {} (floor {}; {})",
         row.reached.word(),
         row.floor.word(),
-        needs.join(", ")
+        row.needed()
     );
     if row.evidence.is_empty() {
         out.push_str("  nothing shows it\n");

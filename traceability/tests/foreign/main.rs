@@ -26,6 +26,13 @@ const RUNNER: &str = "import sys, unittest\n\n\
     suite = unittest.defaultTestLoader.discover('tests')\nprint('TAP version 14')\n\
     print(f'# tree: {sys.argv[1]}')\nresult = Tap()\nsuite.run(result)\nprint(f'1..{result.testsRun}')\n";
 
+/// Makes rows of these claims, from A1 on.
+fn promise(root: &Path, claims: &[&str]) {
+    for claim in claims {
+        trace(root, &["new", "A", claim, "--why", "Sums are used."]);
+    }
+}
+
 /// Runs the Python tests and keeps their TAP; the tree is the one that git knows.
 fn run_python(root: &Path) {
     let tree = Command::new("git")
@@ -133,9 +140,7 @@ fn pytest_reports_are_joined_by_module_class_and_name() {
         ("trace.yaml", CONFIG),
     ]);
     let root = repo.path();
-    for claim in ["One and one are two.", "Nothing sums to zero."] {
-        trace(root, &["new", "A", claim, "--why", "Sums are used."]);
-    }
+    promise(root, &["One and one are two.", "Nothing sums to zero."]);
     write(root, "out/junit.xml", junit);
     let (code, found) = check(root);
     // It says nothing of its tree: that is told, and does not fail the check.
@@ -169,9 +174,7 @@ fn a_typescript_repository_is_judged_by_the_report_of_nodes_runner() {
         ("out/junit.xml", NODE),
     ]);
     let root = repo.path();
-    for claim in ["One and one are two.", "Nothing stays nothing."] {
-        trace(root, &["new", "A", claim, "--why", "Sums are used."]);
-    }
+    promise(root, &["One and one are two.", "Nothing stays nothing."]);
     // What is skipped is told, and raises nothing.
     let (code, found) = check(root);
     assert_eq!(code, 1);
@@ -297,9 +300,7 @@ fn an_accepted_edge_is_stale_when_its_test_or_claim_changes() {
         ("trace.yaml", CONFIG),
     ]);
     let root = repo.path();
-    for claim in ["One and one are two.", "Nothing sums to zero."] {
-        trace(root, &["new", "A", claim, "--why", "Sums are used."]);
-    }
+    promise(root, &["One and one are two.", "Nothing sums to zero."]);
     let again = || {
         commit(root);
         run_python(root);
