@@ -694,6 +694,9 @@ pub const E126: Row = Row { id: "E126", title: "Secrets are compared in a time t
 /// A connection that sends an answer as large as its peer takes leaves the loop to the other connections after every 128 KiB.
 pub const E127: Row = Row { id: "E127", title: "A connection that sends an answer as large as its peer takes leaves the loop to the other connections after every 128 KiB." };
 
+/// For a TCP connection the kernel holds at most 128 KiB that were not sent yet, whoever bound the listener.
+pub const E128: Row = Row { id: "E128", title: "For a TCP connection the kernel holds at most 128 KiB that were not sent yet, whoever bound the listener." };
+
 /// A frame appended is read whole, with the id it was stamped with.
 pub const F1: Row = Row { id: "F1", title: "A frame appended is read whole, with the id it was stamped with." };
 
@@ -1673,6 +1676,7 @@ pub const ALL: &[Row] = &[
     E125,
     E126,
     E127,
+    E128,
     F1,
     F2,
     F3,

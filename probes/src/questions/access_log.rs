@@ -19,7 +19,7 @@ pub(super) const QUESTION: Question = Question {
     name: "access_log",
     asks: "how many microseconds of processor time does a request cost more with the access log on?",
     rows: &[E115],
-    rounds: 21,
+    rounds: 31,
     run,
 };
 
@@ -30,7 +30,7 @@ const CALLERS: usize = 32;
 /// Requests on each before the measurement.
 const WARM: usize = 50;
 /// Requests on each within it.
-const TIMES: usize = 800;
+const TIMES: usize = 1_200;
 
 fn run(session: &Session, report: &mut Report) -> Result<()> {
     let host = |log: u8| {

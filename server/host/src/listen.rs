@@ -136,7 +136,13 @@ impl Listeners {
         if opened.is_err() {
             drop(listeners.removed_at_end());
         }
-        opened.map(|()| listeners)
+        opened.map(|()| {
+            for socket in listeners.sockets() {
+                // A Unix socket has no such bound and needs none: it holds what its own buffer does.
+                let _ = sockets::bound_unsent(socket);
+            }
+            listeners
+        })
     }
 
     fn take(&mut self, adopted: Vec<Adopted>) -> Result<(), ListenError> {

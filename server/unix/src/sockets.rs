@@ -244,6 +244,27 @@ pub fn set_nodelay(socket: impl AsFd) -> io::Result<()> {
     SockRef::from(&socket).set_tcp_nodelay(true)
 }
 
+/// Bytes of a TCP connection that the kernel holds unsent before it takes no more (`TCP_NOTSENT_LOWAT`, `tcp(7)`). Without
+/// it that is up to the most of `net.ipv4.tcp_wmem`, 4 MiB, for a peer that reads nothing.
+pub const UNSENT_BYTES: u32 = 128 * 1024;
+
+/// Has the kernel hold at most [`UNSENT_BYTES`] unsent for each connection, beside what is under way to its peer. What is
+/// set at a listener holds for the connections that come from it.
+///
+/// # Errors
+/// `EOPNOTSUPP` on a Unix socket. Does nothing where the system has no such option.
+pub fn bound_unsent(listener: impl AsFd) -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    {
+        SockRef::from(&listener).set_tcp_notsent_lowat(UNSENT_BYTES)
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = listener;
+        Ok(())
+    }
+}
+
 /// Drops the connection when sent data stays unacknowledged for so long (`TCP_USER_TIMEOUT`, whole milliseconds).
 ///
 /// # Errors

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use m0_spec::{E14, E16, E20, E39, E42, E47, E80, E88};
+use m0_spec::{E14, E16, E20, E39, E42, E47, E80, E88, E128};
 use nix::sys::signal::Signal;
 
 use crate::audience::{Audience, visit};
@@ -40,12 +40,15 @@ pub const PHASES: &[Phase] = &[
     beside(
         "supervise-adopted-listener",
         20,
-        &[E16, E14],
+        &[E16, E14, E128],
         adopted_listener,
     ),
     beside("supervise-unix-socket", 30, &[E14, E88], unix_socket),
     beside("supervise-banner", 30, &[E80], banner),
 ];
+
+/// What the kernel may hold of a connection and has not sent (E128).
+const UNSENT_BYTES: u32 = 128 * 1024;
 
 /// A generator of moments (SplitMix64): the same on every run, so that a failure comes back.
 struct Moments(u64);
@@ -206,6 +209,8 @@ fn adopted_listener(run: &Run) -> Result<Witness> {
     for workers in [1, 2] {
         let listener = TcpListener::bind((Run::own_address(200 + workers), 0))?;
         let address = listener.local_addr()?;
+        // The same socket: what the host sets is seen here.
+        let same = socket2::Socket::from(listener.try_clone()?);
         let server = Server::launch(run)
             .workers(workers)
             .adopt(listener)
@@ -216,6 +221,12 @@ fn adopted_listener(run: &Run) -> Result<Witness> {
             server.addr()
         );
         visit(address, PATIENCE)?;
+        let unsent = same.tcp_notsent_lowat()?;
+        ensure!(
+            unsent == UNSENT_BYTES,
+            "the kernel may hold {unsent} bytes unsent"
+        );
+        drop(same);
         server.stop()?;
         adopted += 1;
     }

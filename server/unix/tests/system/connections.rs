@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use m0_unix::poll::wait_readable;
 use m0_unix::sockets::{
-    AcceptError, Peer, accept, accept_error, listen_tcp, reset_on_close, set_nodelay,
-    set_user_timeout, shutdown_write, unacknowledged_bytes,
+    AcceptError, Peer, UNSENT_BYTES, accept, accept_error, bound_unsent, listen_tcp,
+    reset_on_close, set_nodelay, set_user_timeout, shutdown_write, unacknowledged_bytes,
 };
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::libc;
@@ -40,6 +40,38 @@ fn pair() -> (TcpStream, Socket) {
             .is_none()
     );
     (client, served)
+}
+
+#[cfg(target_os = "linux")]
+#[m0_spec::row(E128)]
+#[test]
+fn a_peer_that_reads_nothing_is_not_sent_to_beyond_the_bound() {
+    let listener = listen_tcp((Ipv4Addr::LOCALHOST, 0).into(), 8).expect("a port is free");
+    bound_unsent(&listener).expect("it is TCP");
+    let address = listener.local_addr().expect("bound").as_socket();
+    let client = TcpStream::connect(address.expect("TCP")).expect("it listens");
+    assert!(wait_readable(&listener, Some(PATIENCE)).expect("ppoll works"));
+    let (mut served, _) = accept(&listener).expect("accept works").expect("one waits");
+    assert_eq!(served.tcp_notsent_lowat().expect("TCP"), UNSENT_BYTES);
+    let piece = vec![0; 32 * 1024];
+    let mut sent = 0;
+    let error = loop {
+        match served.write(&piece) {
+            Ok(bytes) => sent += bytes,
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(error.kind(), ErrorKind::WouldBlock);
+    // The receiver's own buffer comes on top, and it does not grow for who reads nothing.
+    assert!(sent < 1 << 20, "the kernels took {sent} bytes");
+    drop(client);
+    assert!(
+        bound_unsent(
+            socket2::Socket::new(socket2::Domain::UNIX, socket2::Type::STREAM, None)
+                .expect("a socket")
+        )
+        .is_err()
+    );
 }
 
 #[m0_spec::row(U28, U3)]
