@@ -17,6 +17,8 @@ use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTime
 const LISTENER: u64 = 0;
 /// Connections told of by one wait.
 const READY_AT_ONCE: usize = 512;
+/// Largest single read; every request of the probes fits.
+const READ_BYTES: usize = 8192;
 
 const HELLO: &[u8] =
     b"HTTP/1.1 200 OK\r\ncontent-type: text/plain; charset=utf-8\r\nx-worker: 0\r\n\
@@ -58,6 +60,8 @@ struct Raw {
     beats: u64,
     period: Duration,
     next_beat: Instant,
+    /// What was read last, of all connections: one buffer, which is never cleared.
+    bytes: Box<[u8; READ_BYTES]>,
 }
 
 impl Raw {
@@ -73,6 +77,7 @@ impl Raw {
             beats: 0,
             period,
             next_beat: Instant::now() + period,
+            bytes: Box::new([0; READ_BYTES]),
         })
     }
 
@@ -95,12 +100,11 @@ impl Raw {
 
     /// Reads what is there; the loads of the probes send one whole request at a time.
     fn answer(&mut self, key: u64) {
-        let mut bytes = [0; 8192];
         let Some(mut socket) = self.sockets.get(&key) else {
             return;
         };
-        let asked = match socket.read(&mut bytes) {
-            Ok(count) if count > 0 => &bytes[..count],
+        let asked = match socket.read(&mut self.bytes[..]) {
+            Ok(count) if count > 0 => &self.bytes[..count],
             Err(error) if error.kind() == ErrorKind::WouldBlock => return,
             Ok(_) | Err(_) => {
                 self.streams.retain(|&stream| stream != key);

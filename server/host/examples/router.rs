@@ -1,4 +1,4 @@
-//! A router with JSON, a form and a file, served as it stands.
+//! A router with JSON, a form and a file, served as it stands. `with_state` makes its routes once, not for each request.
 use axum::routing::{get, post};
 use axum::{Form, Json, Router};
 use serde_json::Value;
@@ -9,6 +9,7 @@ fn main() -> std::process::ExitCode {
         Ok(Router::new()
             .route("/json", get(|| async { Json(["a", "b"]) }))
             .route("/form", post(|Form(all): Form<Value>| async { Json(all) }))
-            .route_service("/file", ServeFile::new("README.md")))
+            .route_service("/file", ServeFile::new("README.md"))
+            .with_state(()))
     })
 }

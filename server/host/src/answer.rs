@@ -8,10 +8,11 @@ use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
+use pin_project_lite::pin_project;
 
 use crate::access::Entry;
 use crate::conn::Conn;
@@ -29,29 +30,48 @@ impl Display for CutBody {
 
 impl std::error::Error for CutBody {}
 
-/// What the bytes come from.
-enum Source<B> {
-    App(Pin<Box<B>>),
-    /// Of a layer around the application: a file, or a coded body.
-    Layer(BoxBody),
-    Text(Option<Bytes>),
-    Held,
-    /// Nothing: the connection becomes a WebSocket.
-    Upgraded,
+pin_project! {
+    /// What the bytes come from.
+    #[project = SourceProjection]
+    enum Source<B> {
+        App { #[pin] body: B },
+        // Of a layer around the application: a file, or a coded body.
+        Layer { body: BoxBody },
+        Text { text: Option<Bytes> },
+        Held,
+        // Nothing: the connection becomes a WebSocket.
+        Upgraded,
+    }
 }
 
-/// The body that the engine sends.
-pub(crate) struct AnswerBody<B> {
-    source: Source<B>,
-    conn: Rc<Conn>,
-    /// Becomes a line of the access log when it is dropped; none when the log is off.
-    entry: Option<Box<Entry>>,
+pin_project! {
+    /// The body that the engine sends.
+    pub(crate) struct AnswerBody<B> {
+        #[pin]
+        source: Source<B>,
+        conn: Rc<Conn>,
+        // Becomes a line of the access log when it is dropped; none when the log is off.
+        entry: Option<Box<Entry>>,
+    }
+
+    impl<B> PinnedDrop for AnswerBody<B> {
+        fn drop(this: Pin<&mut Self>) {
+            let this = this.project();
+            match this.source.project() {
+                // The engine has the head, and never asks for a body behind a 101.
+                SourceProjection::Upgraded => this.conn.arm_takeover(),
+                // A held stream that was never asked for a byte (the answer to HEAD) ends like any other.
+                SourceProjection::Held if !this.conn.release_held() => {}
+                _ => this.conn.response_ends(this.entry.take()),
+            }
+        }
+    }
 }
 
 impl<B> AnswerBody<B> {
     pub(crate) fn app(body: B, conn: Rc<Conn>, entry: Option<Box<Entry>>) -> Self {
         AnswerBody {
-            source: Source::App(Box::pin(body)),
+            source: Source::App { body },
             conn,
             entry,
         }
@@ -59,7 +79,7 @@ impl<B> AnswerBody<B> {
 
     pub(crate) fn layer(body: BoxBody, conn: Rc<Conn>, entry: Option<Box<Entry>>) -> Self {
         AnswerBody {
-            source: Source::Layer(body),
+            source: Source::Layer { body },
             conn,
             entry,
         }
@@ -68,7 +88,7 @@ impl<B> AnswerBody<B> {
     pub(crate) fn text(text: Bytes, conn: Rc<Conn>, entry: Option<Box<Entry>>) -> Self {
         let text = Some(text).filter(|text| !text.is_empty());
         AnswerBody {
-            source: Source::Text(text),
+            source: Source::Text { text },
             conn,
             entry,
         }
@@ -89,12 +109,6 @@ impl<B> AnswerBody<B> {
             source: Source::Upgraded,
             conn,
             entry: None,
-        }
-    }
-
-    fn sent(&mut self, bytes: usize) {
-        if let Some(entry) = &mut self.entry {
-            entry.sent(bytes as u64);
         }
     }
 }
@@ -125,39 +139,33 @@ impl<B: Body<Data = Bytes, Error: Display>> Body for AnswerBody<B> {
     type Error = CutBody;
 
     fn poll_frame(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, CutBody>>> {
-        let this = &mut *self;
-        let frame = match &mut this.source {
-            Source::Text(text) => text.take().map(|text| Ok(Frame::data(text))),
-            Source::Held | Source::Upgraded => {
+        let this = self.project();
+        let frame = match this.source.project() {
+            SourceProjection::Text { text } => text.take().map(|text| Ok(Frame::data(text))),
+            SourceProjection::Held | SourceProjection::Upgraded => {
                 this.conn.arm_takeover();
                 return Poll::Pending;
             }
-            Source::App(body) => match polled(body.as_mut(), cx, &this.conn) {
-                Poll::Pending => return Poll::Pending,
-                Poll::Ready(frame) => frame,
-            },
-            Source::Layer(body) => match polled(body.as_mut(), cx, &this.conn) {
-                Poll::Pending => return Poll::Pending,
-                Poll::Ready(frame) => frame,
-            },
+            SourceProjection::App { body } => ready!(polled(body, cx, this.conn)),
+            SourceProjection::Layer { body } => ready!(polled(body.as_mut(), cx, this.conn)),
         };
         if let Some(Ok(frame)) = &frame
             && let Some(data) = frame.data_ref()
+            && let Some(entry) = this.entry
         {
-            let bytes = data.len();
-            this.sent(bytes);
+            entry.sent(data.len() as u64);
         }
         Poll::Ready(frame)
     }
 
     fn is_end_stream(&self) -> bool {
         match &self.source {
-            Source::App(body) => body.is_end_stream(),
-            Source::Layer(body) => body.is_end_stream(),
-            Source::Text(text) => text.is_none(),
+            Source::App { body } => body.is_end_stream(),
+            Source::Layer { body } => body.is_end_stream(),
+            Source::Text { text } => text.is_none(),
             // Else the engine would drop it, which is the sign, before the head is in its buffer.
             Source::Held | Source::Upgraded => false,
         }
@@ -165,22 +173,12 @@ impl<B: Body<Data = Bytes, Error: Display>> Body for AnswerBody<B> {
 
     fn size_hint(&self) -> SizeHint {
         match &self.source {
-            Source::App(body) => body.size_hint(),
-            Source::Layer(body) => body.size_hint(),
-            Source::Text(text) => SizeHint::with_exact(text.as_ref().map_or(0, Bytes::len) as u64),
+            Source::App { body } => body.size_hint(),
+            Source::Layer { body } => body.size_hint(),
+            Source::Text { text } => {
+                SizeHint::with_exact(text.as_ref().map_or(0, Bytes::len) as u64)
+            }
             Source::Held | Source::Upgraded => SizeHint::default(),
-        }
-    }
-}
-
-impl<B> Drop for AnswerBody<B> {
-    fn drop(&mut self) {
-        match self.source {
-            // The engine has the head, and never asks for a body behind a 101.
-            Source::Upgraded => self.conn.arm_takeover(),
-            // A held stream that was never asked for a byte (the answer to HEAD) ends like any other.
-            Source::Held if !self.conn.release_held() => {}
-            _ => self.conn.response_ends(self.entry.take()),
         }
     }
 }

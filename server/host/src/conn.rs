@@ -223,7 +223,10 @@ impl Conn {
             });
             match read {
                 Poll::Pending => {
-                    self.note(|progress| progress.waits(monotonic_ms()));
+                    // Of a body alone it matters since when nothing came.
+                    if self.progress.get().phase() == Phase::Body {
+                        self.note(|progress| progress.waits(monotonic_ms()));
+                    }
                     return Poll::Pending;
                 }
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),

@@ -8,7 +8,7 @@ use std::convert::Infallible;
 use std::fmt::Display;
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::Poll;
 
@@ -19,7 +19,7 @@ use http::header::{
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::BodyExt as _;
 use serde_json::json;
-use tower::util::ServiceExt;
+use tower::util::{Oneshot, ServiceExt};
 
 use crate::access::Entry;
 use crate::answer::AnswerBody;
@@ -29,7 +29,7 @@ use crate::engine::{Answer, Handle};
 use crate::held::Held;
 use crate::log;
 use crate::metrics;
-use crate::middleware::{Asked, BoxBody, Coded, Denied, Found, Middleware, request_id};
+use crate::middleware::{Asked, BoxBody, Coded, Denied, Found, request_id};
 use crate::settings::Level;
 use crate::websocket::Upgraded;
 use crate::worker::Worker;
@@ -83,47 +83,62 @@ where
             worker,
         } = self.clone();
         conn.request_begins();
+        let settings = worker.settings();
+        let layers = &settings.middleware;
+        let mut entry = settings.access_log.then(|| {
+            Box::new(Entry::new(
+                request.method().clone(),
+                request.uri().path().to_owned(),
+                conn.peer_text(),
+                worker.slot(),
+                conn.take_head_ns(),
+            ))
+        });
+        let id = settings
+            .request_id
+            .then(|| request_id::settle(request.headers_mut()));
+        if let (Some(entry), Some(id)) = (&mut entry, &id) {
+            entry.identified(id.clone());
+        }
+        let asked = layers
+            .remembers()
+            .then(|| Box::new(layers.remember(&request)));
+        let own = worker
+            .settings()
+            .health
+            .then(|| own_answer(&request, &worker))
+            .flatten();
+        // What is decided now need not be carried along by the future, which is as large as all that it may hold.
+        let step = if let Some((status, text)) = own {
+            Step::answer(host_answer(status, text, &conn, entry.take()))
+        } else if layers.preflight(&request) {
+            Step::answer(host_answer(StatusCode::NO_CONTENT, "", &conn, entry.take()))
+        } else if let Some(denied) = layers.deny(&mut request) {
+            Step::answer(denied_answer(denied, &conn, entry.take()))
+        } else if asks_for_figures(&request, &worker) {
+            Step::answer(figures_answer(&conn, &worker, entry.take()))
+        } else if layers.files.is_empty() {
+            Step::Call(Box::pin(service.oneshot(request)))
+        } else {
+            Step::Find(Box::pin(find(Rc::clone(&worker), service, request)))
+        };
         async move {
-            let settings = worker.settings();
-            let layers = &settings.middleware;
-            let mut entry = settings.access_log.then(|| {
-                Box::new(Entry::new(
-                    request.method().clone(),
-                    request.uri().path().to_owned(),
-                    conn.peer_text(),
-                    worker.slot(),
-                    conn.take_head_ns(),
-                ))
-            });
-            let id = settings
-                .request_id
-                .then(|| request_id::settle(request.headers_mut()));
-            if let (Some(entry), Some(id)) = (&mut entry, &id) {
-                entry.identified(id.clone());
-            }
-            let asked = layers
-                .remembers()
-                .then(|| Box::new(layers.remember(&request)));
-            let own = worker
-                .settings()
-                .health
-                .then(|| own_answer(&request, &worker))
-                .flatten();
-            let mut answer = if let Some((status, text)) = own {
-                host_answer(status, text, &conn, entry)
-            } else if layers.preflight(&request) {
-                host_answer(StatusCode::NO_CONTENT, "", &conn, entry)
-            } else if let Some(denied) = layers.deny(&mut request) {
-                denied_answer(denied, &conn, entry)
-            } else if asks_for_figures(&request, &worker) {
-                figures_answer(&conn, &worker, entry)
-            } else if let Some(found) = find(layers, &request).await {
-                file_answer(found, &conn, &worker, asked.as_deref(), entry)
-            } else if let Some(response) = caught(service.oneshot(request)).await {
-                app_answer(response, &conn, &worker, asked.as_deref(), entry)
-            } else {
-                conn.count_panic();
-                failed_answer(&conn, entry)
+            let step = match step {
+                Step::Find(found) => found.await,
+                step => step,
+            };
+            let mut answer = match step {
+                Step::Answer(answer) => *answer,
+                Step::File(found) => file_answer(*found, &conn, &worker, asked.as_deref(), entry),
+                Step::Call(called) => {
+                    if let Some(answer) = caught(called).await {
+                        app_answer(answer, &conn, &worker, asked.as_deref(), entry)
+                    } else {
+                        conn.count_panic();
+                        failed_answer(&conn, entry)
+                    }
+                }
+                Step::Find(_) => unreachable!("files are looked for once"),
             };
             if let Some(asked) = asked {
                 asked.finish(answer.headers_mut());
@@ -143,6 +158,24 @@ where
             conn.response_begins();
             Ok(answer)
         }
+    }
+}
+
+/// What comes next for a request.
+enum Step<S: tower::Service<Request<RequestBody>>, B> {
+    /// The host has answered it.
+    Answer(Box<Response<AnswerBody<B>>>),
+    /// A root of files is asked for it.
+    Find(Pin<Box<dyn Future<Output = Step<S, B>>>>),
+    /// It is of a file.
+    File(Box<Found>),
+    /// The application is asked.
+    Call(Pin<Box<Oneshot<S, Request<RequestBody>>>>),
+}
+
+impl<S: tower::Service<Request<RequestBody>>, B> Step<S, B> {
+    fn answer(answer: Response<AnswerBody<B>>) -> Self {
+        Step::Answer(Box::new(answer))
     }
 }
 
@@ -184,13 +217,15 @@ fn figures_answer<B>(
     answer
 }
 
-/// The file that a request asks for. In a box, so that a request of an application without files needs no room for it.
-async fn find(layers: &Middleware, request: &Request<RequestBody>) -> Option<Found> {
-    if layers.files.is_empty() {
-        return None;
+/// Looks for the file that a request asks for; the application is asked where there is none.
+async fn find<S, B>(worker: Rc<Worker>, service: S, request: Request<RequestBody>) -> Step<S, B>
+where
+    S: tower::Service<Request<RequestBody>>,
+{
+    match worker.settings().middleware.find(&request).await {
+        Some(found) => Step::File(Box::new(found)),
+        None => Step::Call(Box::pin(service.oneshot(request))),
     }
-    // The body stays where it is; a future that holds it must not be seen by a thread.
-    Box::pin(layers.find(request)).await
 }
 
 /// The answer of a future, or nothing when it panicked.

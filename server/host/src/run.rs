@@ -26,7 +26,7 @@ use serde_json::json;
 use socket2::Socket;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
-use tokio::task::LocalSet;
+use tokio::runtime::LocalOptions;
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::accept;
@@ -177,14 +177,13 @@ where
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()
         .enable_time()
-        .build()
+        .build_local(LocalOptions::default())
         .map_err(os("making the loop"))?;
     if context.settings().access_log {
         access::open(bus.page.share(slot)).map_err(os("opening the access log"))?;
     }
     let own_listeners = listeners.try_clone().map_err(os("sharing the listeners"))?;
     let worker = Rc::new(Worker::new(context, own_listeners));
-    let local = LocalSet::new();
     let serving = Serving {
         worker: Rc::clone(&worker),
         service,
@@ -203,10 +202,9 @@ where
         }
     };
     let ended = runtime
-        .block_on(local.run_until(serving.run(producer.as_ref(), ready)))
+        .block_on(serving.run(producer.as_ref(), ready))
         .map_err(os("serving"))?;
     // A thread that still waits for a disk is left behind: dropping the runtime would wait for it without a bound.
-    drop(local);
     runtime.shutdown_background();
     // Step 12, its second half: what the join found.
     let abandoned = producer

@@ -53,14 +53,18 @@ pub fn serve<H: AppHandler, P: Producer>(config: AppConfig) -> ExitCode {
 
 /// Serves any [`tower::Service`], an `axum::Router` say, that `make` makes once in each worker.
 ///
-/// The short form of [`serve`] for an application without a producer, a page or variables of its own.
+/// The short form of [`serve`] for an application without a producer, a page or variables of its own. A router is
+/// best finished with `with_state`, `with_state(())` where it has none: that makes its routes once, and not again for each
+/// request. `axum::serve` does the same.
 ///
 /// ```no_run
 /// use axum::{Router, routing::get};
 /// use m0_host::{AppConfig, serve_service};
 ///
 /// fn main() -> std::process::ExitCode {
-///     serve_service(AppConfig::from_env(), |_| Ok(Router::new().route("/", get(|| async { "hello\n" }))))
+///     serve_service(AppConfig::from_env(), |_| {
+///         Ok(Router::new().route("/", get(|| async { "hello\n" })).with_state(()))
+///     })
 /// }
 /// ```
 #[expect(

@@ -9,6 +9,7 @@
 use crate::limits::Limits;
 use crate::request_line;
 use crate::scanner::Fault;
+use crate::swar::{first_control, first_unusual};
 
 /// Where the reading of one block stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -181,18 +182,16 @@ impl Block {
     pub(crate) fn advance(&mut self, block: &[u8], limits: &Limits) -> Step {
         let end = block.len().min(limits.max_head_bytes);
         loop {
-            let window = &block[self.looked_at..end];
-            let stop = memchr::memchr2(b'\r', b'\n', window);
-            if let Some(fault) = control_in(&window[..stop.unwrap_or(window.len())]) {
-                return Step::Refused(fault);
-            }
-            let Some(stop) = stop else {
+            let Some(stop) = first_control(&block[self.looked_at..end]) else {
                 self.looked_at = end;
                 return self.wait(limits);
             };
             let at = self.looked_at + stop;
-            if block[at] == b'\n' {
-                return Step::Refused(Fault::new(400, "line ends in a bare LF"));
+            match block[at] {
+                b'\r' => {}
+                b'\n' => return Step::Refused(Fault::new(400, "line ends in a bare LF")),
+                0 => return Step::Refused(Fault::new(400, "NUL in the head")),
+                _ => return Step::Refused(Fault::new(400, "control character in the head")),
             }
             self.looked_at = at;
             match block[..end].get(at + 1) {
@@ -273,12 +272,12 @@ impl Block {
                     return Err(Fault::new(400, "more than one Host"));
                 }
                 self.facts.host_seen = true;
-                if !request_line::is_host(value) {
+                if !request_line::is_host(trim(value)) {
                     return Err(Fault::new(400, "Host is not a host and port"));
                 }
             }
             6 if name.eq_ignore_ascii_case(b"expect") => {
-                if !value.eq_ignore_ascii_case(b"100-continue") {
+                if !trim(value).eq_ignore_ascii_case(b"100-continue") {
                     return Err(Fault::new(417, "Expect is not 100-continue"));
                 }
                 self.facts.expects_continue = true;
@@ -296,7 +295,7 @@ impl Block {
                 if self.facts.length.is_some() {
                     return Err(Fault::new(400, "more than one Content-Length"));
                 }
-                self.facts.length = Some(decimal(value)?);
+                self.facts.length = Some(decimal(trim(value))?);
             }
             17 if name.eq_ignore_ascii_case(b"transfer-encoding") => {
                 self.facts.codings.add_line(value);
@@ -307,14 +306,16 @@ impl Block {
     }
 }
 
-/// Name and value of one field line (RFC 9112 section 5.1).
+/// Name and value of one field line (RFC 9112 section 5.1), the white space around the value included.
 fn split_field(line: &[u8]) -> Result<(&[u8], &[u8]), Fault> {
-    let end = line
+    let usual = first_unusual(line).unwrap_or(line.len());
+    let rest = &line[usual..];
+    let end = rest
         .iter()
         .position(|&byte| !request_line::is_token(byte))
-        .unwrap_or(line.len());
+        .map_or(line.len(), |at| usual + at);
     let reason = match line.get(end) {
-        Some(b':') if end > 0 => return Ok((&line[..end], trim(&line[end + 1..]))),
+        Some(b':') if end > 0 => return Ok((&line[..end], &line[end + 1..])),
         Some(b' ' | b'\t') if end == 0 => "folded field line",
         Some(b' ' | b'\t') => "blank in or after a field name",
         Some(b':') => "field name is empty",
@@ -369,22 +370,4 @@ fn trim(mut value: &[u8]) -> &[u8] {
         value = rest;
     }
     value
-}
-
-/// The first control character, if any. CR and LF never get here.
-fn control_in(bytes: &[u8]) -> Option<Fault> {
-    // A fold without an early way out, so that the compiler can look at many bytes at once.
-    let is_control = |byte: u8| (byte < 0x20 && byte != b'\t') || byte == 0x7f;
-    let any = bytes
-        .iter()
-        .fold(0_u8, |any, &byte| any | u8::from(is_control(byte)));
-    if any == 0 {
-        return None;
-    }
-    let first = bytes.iter().find(|&&byte| is_control(byte));
-    Some(if first == Some(&0) {
-        Fault::new(400, "NUL in the head")
-    } else {
-        Fault::new(400, "control character in the head")
-    })
 }

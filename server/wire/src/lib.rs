@@ -21,6 +21,7 @@ pub mod proxy;
 mod request_line;
 pub mod respond;
 pub mod scanner;
+mod swar;
 pub mod ws;
 
 pub use deadline::{Deadlines, Expired, Progress};

@@ -16,7 +16,8 @@ pub(crate) struct RequestLine {
 
 /// Judges `line` (without its CRLF).
 pub(crate) fn judge(line: &[u8], limits: &Limits) -> Result<RequestLine, Fault> {
-    let Some(first) = memchr::memchr(b' ', line) else {
+    // A method is so short that a search for many bytes at once begins too late.
+    let Some(first) = line.iter().position(|&byte| byte == b' ') else {
         return Err(Fault::new(400, "request line has no target"));
     };
     let method = &line[..first];
@@ -69,11 +70,13 @@ fn judge_target(method: &[u8], target: &[u8]) -> Result<(), Fault> {
     if target.is_empty() {
         return Err(Fault::new(400, "request target is empty"));
     }
-    if !target.iter().all(|&byte| is_target(byte)) {
-        return Err(Fault::new(400, NEEDS_ENCODING));
-    }
-    let path_end = memchr::memchr(b'?', target).unwrap_or(target.len());
-    if target[..path_end].contains(&b'`') {
+    let common = target
+        .iter()
+        .take_while(|&&byte| is_target(byte) && byte != b'`');
+    let (before, odd) = target.split_at(common.count());
+    // A backtick belongs into a query alone.
+    let in_query = before.contains(&b'?');
+    if odd.iter().any(|&byte| !in_query || !is_target(byte)) {
         return Err(Fault::new(400, NEEDS_ENCODING));
     }
     if method == b"CONNECT" {
@@ -144,8 +147,8 @@ fn is_authority(value: &[u8], port: Port) -> bool {
         };
         (is_ip_literal(&value[1..end]), &value[end + 1..])
     } else {
-        let end = memchr::memchr(b':', value).unwrap_or(value.len());
-        (end > 0 && is_reg_name(&value[..end]), &value[end..])
+        let end = reg_name_end(value);
+        (end > 0, &value[end..])
     };
     let port_is_right = match rest {
         [] => port == Port::Optional,
@@ -159,22 +162,20 @@ fn is_authority(value: &[u8], port: Port) -> bool {
     host_is_right && port_is_right
 }
 
-fn is_reg_name(name: &[u8]) -> bool {
+/// How many of the first bytes are a registered name (RFC 3986 section 3.2.2). A colon is in none.
+fn reg_name_end(value: &[u8]) -> usize {
     let mut at = 0;
-    while at < name.len() {
-        match name[at] {
-            b'%' => {
-                let encoded = name.get(at + 1..at + 3);
-                if !encoded.is_some_and(|two| two.iter().all(u8::is_ascii_hexdigit)) {
-                    return false;
-                }
+    while let Some(&byte) = value.get(at) {
+        match byte {
+            byte if REG_NAME[byte as usize] => at += 1,
+            b'%' if matches!(value.get(at + 1..at + 3), Some([a, b]) if a.is_ascii_hexdigit() && b.is_ascii_hexdigit()) =>
+            {
                 at += 3;
             }
-            byte if byte.is_ascii_alphanumeric() || b"-._~!$&'()*+;=".contains(&byte) => at += 1,
-            _ => return false,
+            _ => break,
         }
     }
-    true
+    at
 }
 
 /// An IPv6 address or an IPvFuture, without the brackets.
@@ -200,38 +201,33 @@ pub(crate) const fn is_token(byte: u8) -> bool {
     TOKEN[byte as usize]
 }
 
-const TOKEN: [bool; 256] = {
+const TOKEN: [bool; 256] = letters_digits_and(b"!#$%&'*+-.^_`|~");
+
+/// What a registered name holds beside what is percent-encoded: `unreserved` and `sub-delims` of RFC 3986, a comma excepted.
+const REG_NAME: [bool; 256] = letters_digits_and(b"-._~!$&'()*+;=");
+
+const TARGET: [bool; 256] = letters_digits_and(b"!$%&'()*+,-./:;=?@[\\]^_`{|}~");
+
+/// A table of the bytes that are letters, digits, or one of these.
+const fn letters_digits_and(others: &[u8]) -> [bool; 256] {
     let mut table = [false; 256];
     let mut byte = 0;
     while byte < 256 {
-        let value = byte as u8;
-        table[byte] = value.is_ascii_alphanumeric()
-            || matches!(
-                value,
-                b'!' | b'#'
-                    | b'$'
-                    | b'%'
-                    | b'&'
-                    | b'\''
-                    | b'*'
-                    | b'+'
-                    | b'-'
-                    | b'.'
-                    | b'^'
-                    | b'_'
-                    | b'`'
-                    | b'|'
-                    | b'~'
-            );
+        table[byte] = (byte as u8).is_ascii_alphanumeric();
         byte += 1;
     }
+    let mut other = 0;
+    while other < others.len() {
+        table[others[other] as usize] = true;
+        other += 1;
+    }
     table
-};
+}
 
 /// Visible ASCII without what every browser encodes. RFC 3986 is narrower, but browsers send
 /// `` [ ] { } | \ ^ ` `` bare in queries (the query percent-encode set of the URL standard), and none of
 /// them can move the framing; the engine's own parser takes them there too. A fragment never belongs
 /// in a target.
 const fn is_target(byte: u8) -> bool {
-    byte.is_ascii_graphic() && !matches!(byte, b'#' | b'<' | b'>' | b'"')
+    TARGET[byte as usize]
 }
