@@ -1102,6 +1102,9 @@ pub const S30: Row = Row { id: "S30", title: "A stream whose head goes out after
 /// Frames that wait together are sent to a stream with one write, each still a chunk of its own, up to its budget or 64 KiB.
 pub const S31: Row = Row { id: "S31", title: "Frames that wait together are sent to a stream with one write, each still a chunk of its own, up to its budget or 64 KiB." };
 
+/// An independent reader gets back each text of the corpus and what is made of it, whole or not at all at every cut, and an event is longer than its text by its lines alone.
+pub const S32: Row = Row { id: "S32", title: "An independent reader gets back each text of the corpus and what is made of it, whole or not at all at every cut, and an event is longer than its text by its lines alone." };
+
 /// A pattern in trace.yaml means whole parts of a path, and results that are built and not tracked are found by it.
 pub const T1: Row = Row { id: "T1", title: "A pattern in trace.yaml means whole parts of a path, and results that are built and not tracked are found by it." };
 
@@ -1434,6 +1437,9 @@ pub const W47: Row = Row { id: "W47", title: "A list of addresses and networks h
 
 /// Beside 200 slow heads, 200 slow bodies and 200 slow readers on its worker a good client's p99 is at most twice what it is alone, and each slow peer is cut by its deadline.
 pub const W48: Row = Row { id: "W48", title: "Beside 200 slow heads, 200 slow bodies and 200 slow readers on its worker a good client's p99 is at most twice what it is alone, and each slow peer is cut by its deadline." };
+
+/// Every parser of what a peer or an operator sends says the same at every cut, holds no more than its bound and never panics, on the seeds of its corpus and what is made of them.
+pub const W49: Row = Row { id: "W49", title: "Every parser of what a peer or an operator sends says the same at every cut, holds no more than its bound and never panics, on the seeds of its corpus and what is made of them." };
 
 /// Every row that is not retired, in the order of the areas.
 pub const ALL: &[Row] = &[
@@ -1803,6 +1809,7 @@ pub const ALL: &[Row] = &[
     S29,
     S30,
     S31,
+    S32,
     T1,
     T2,
     T3,
@@ -1914,4 +1921,5 @@ pub const ALL: &[Row] = &[
     W46,
     W47,
     W48,
+    W49,
 ];
