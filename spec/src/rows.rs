@@ -688,6 +688,15 @@ pub const E125: Row = Row { id: "E125", title: "Where a guard stands, a request 
 /// Secrets are compared in a time that does not tell where they differ, and stand in no log and no debug output.
 pub const E126: Row = Row { id: "E126", title: "Secrets are compared in a time that does not tell where they differ, and stand in no log and no debug output." };
 
+/// What an answer says in Connection stands also where the host makes it the last one of its connection, such as upgrade beside Upgrade.
+pub const E127: Row = Row { id: "E127", title: "What an answer says in Connection stands also where the host makes it the last one of its connection, such as upgrade beside Upgrade." };
+
+/// A body that is refused is answered behind the answers to earlier requests, and not at all where its own request has its answer.
+pub const E129: Row = Row { id: "E129", title: "A body that is refused is answered behind the answers to earlier requests, and not at all where its own request has its answer." };
+
+/// What stands behind urgent data, or behind a descriptor passed over a unix socket, is read without a wait for more.
+pub const E130: Row = Row { id: "E130", title: "What stands behind urgent data, or behind a descriptor passed over a unix socket, is read without a wait for more." };
+
 /// A frame appended is read whole, with the id it was stamped with.
 pub const F1: Row = Row { id: "F1", title: "A frame appended is read whole, with the id it was stamped with." };
 
@@ -1671,6 +1680,9 @@ pub const ALL: &[Row] = &[
     E124,
     E125,
     E126,
+    E127,
+    E129,
+    E130,
     F1,
     F2,
     F3,
