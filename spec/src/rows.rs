@@ -1018,6 +1018,9 @@ pub const K30: Row = Row { id: "K30", title: "The bound of a pong runs only once
 /// A close frame of ours that waits for its peer goes out also where the peer then breaks the protocol.
 pub const K31: Row = Row { id: "K31", title: "A close frame of ours that waits for its peer goes out also where the peer then breaks the protocol." };
 
+/// While the kernel holds bytes before a ping and the peer goes on taking them, the bound of its pong begins anew.
+pub const K32: Row = Row { id: "K32", title: "While the kernel holds bytes before a ping and the peer goes on taking them, the bound of its pong begins anew." };
+
 /// No field of an event can end it early or forge another: CR, LF, CRLF, NUL and U+2028 are encoded or refused.
 pub const S1: Row = Row { id: "S1", title: "No field of an event can end it early or forge another: CR, LF, CRLF, NUL and U+2028 are encoded or refused." };
 
@@ -1790,6 +1793,7 @@ pub const ALL: &[Row] = &[
     K29,
     K30,
     K31,
+    K32,
     S1,
     S2,
     S3,
