@@ -691,6 +691,9 @@ pub const E126: Row = Row { id: "E126", title: "Secrets are compared in a time t
 /// What an answer says in Connection stands also where the host makes it the last one of its connection, such as upgrade beside Upgrade.
 pub const E127: Row = Row { id: "E127", title: "What an answer says in Connection stands also where the host makes it the last one of its connection, such as upgrade beside Upgrade." };
 
+/// HEAD of an answer that GET would have coded has the fields of the coded one, and no length.
+pub const E128: Row = Row { id: "E128", title: "HEAD of an answer that GET would have coded has the fields of the coded one, and no length." };
+
 /// A body that is refused is answered behind the answers to earlier requests, and not at all where its own request has its answer.
 pub const E129: Row = Row { id: "E129", title: "A body that is refused is answered behind the answers to earlier requests, and not at all where its own request has its answer." };
 
@@ -1684,6 +1687,7 @@ pub const ALL: &[Row] = &[
     E125,
     E126,
     E127,
+    E128,
     E129,
     E130,
     F1,
