@@ -691,11 +691,23 @@ pub const E125: Row = Row { id: "E125", title: "Where a guard stands, a request 
 /// Secrets are compared in a time that does not tell where they differ, and stand in no log and no debug output.
 pub const E126: Row = Row { id: "E126", title: "Secrets are compared in a time that does not tell where they differ, and stand in no log and no debug output." };
 
+/// What an answer says in Connection stands also where the host makes it the last one of its connection, such as upgrade beside Upgrade.
+pub const E127: Row = Row { id: "E127", title: "What an answer says in Connection stands also where the host makes it the last one of its connection, such as upgrade beside Upgrade." };
+
+/// HEAD of an answer that GET would have coded has the fields of the coded one, and no length.
+pub const E128: Row = Row { id: "E128", title: "HEAD of an answer that GET would have coded has the fields of the coded one, and no length." };
+
+/// A body that is refused is answered behind the answers to earlier requests, and not at all where its own request has its answer.
+pub const E129: Row = Row { id: "E129", title: "A body that is refused is answered behind the answers to earlier requests, and not at all where its own request has its answer." };
+
+/// What stands behind urgent data, or behind a descriptor passed over a unix socket, is read without a wait for more.
+pub const E130: Row = Row { id: "E130", title: "What stands behind urgent data, or behind a descriptor passed over a unix socket, is read without a wait for more." };
+
 /// A connection that sends an answer as large as its peer takes leaves the loop to the other connections after every 128 KiB.
-pub const E127: Row = Row { id: "E127", title: "A connection that sends an answer as large as its peer takes leaves the loop to the other connections after every 128 KiB." };
+pub const E140: Row = Row { id: "E140", title: "A connection that sends an answer as large as its peer takes leaves the loop to the other connections after every 128 KiB." };
 
 /// For a TCP connection the kernel holds at most 128 KiB that were not sent yet, whoever bound the listener.
-pub const E128: Row = Row { id: "E128", title: "For a TCP connection the kernel holds at most 128 KiB that were not sent yet, whoever bound the listener." };
+pub const E141: Row = Row { id: "E141", title: "For a TCP connection the kernel holds at most 128 KiB that were not sent yet, whoever bound the listener." };
 
 /// A frame appended is read whole, with the id it was stamped with.
 pub const F1: Row = Row { id: "F1", title: "A frame appended is read whole, with the id it was stamped with." };
@@ -1018,6 +1030,9 @@ pub const K30: Row = Row { id: "K30", title: "The bound of a pong runs only once
 /// A close frame of ours that waits for its peer goes out also where the peer then breaks the protocol.
 pub const K31: Row = Row { id: "K31", title: "A close frame of ours that waits for its peer goes out also where the peer then breaks the protocol." };
 
+/// While the kernel holds bytes before a ping and the peer goes on taking them, the bound of its pong begins anew.
+pub const K32: Row = Row { id: "K32", title: "While the kernel holds bytes before a ping and the peer goes on taking them, the bound of its pong begins anew." };
+
 /// No field of an event can end it early or forge another: CR, LF, CRLF, NUL and U+2028 are encoded or refused.
 pub const S1: Row = Row { id: "S1", title: "No field of an event can end it early or forge another: CR, LF, CRLF, NUL and U+2028 are encoded or refused." };
 
@@ -1110,6 +1125,9 @@ pub const S30: Row = Row { id: "S30", title: "A stream whose head goes out after
 
 /// Frames that wait together are sent to a stream with one write, each still a chunk of its own, up to its budget or 64 KiB.
 pub const S31: Row = Row { id: "S31", title: "Frames that wait together are sent to a stream with one write, each still a chunk of its own, up to its budget or 64 KiB." };
+
+/// An independent reader gets back each text of the corpus and what is made of it, whole or not at all at every cut, and an event is longer than its text by its lines alone.
+pub const S32: Row = Row { id: "S32", title: "An independent reader gets back each text of the corpus and what is made of it, whole or not at all at every cut, and an event is longer than its text by its lines alone." };
 
 /// A pattern in trace.yaml means whole parts of a path, and results that are built and not tracked are found by it.
 pub const T1: Row = Row { id: "T1", title: "A pattern in trace.yaml means whole parts of a path, and results that are built and not tracked are found by it." };
@@ -1444,6 +1462,9 @@ pub const W47: Row = Row { id: "W47", title: "A list of addresses and networks h
 /// Beside 200 slow heads, 200 slow bodies and 200 slow readers on its worker a good client's p99 is at most twice what it is alone, and each slow peer is cut by its deadline.
 pub const W48: Row = Row { id: "W48", title: "Beside 200 slow heads, 200 slow bodies and 200 slow readers on its worker a good client's p99 is at most twice what it is alone, and each slow peer is cut by its deadline." };
 
+/// Every parser of what a peer or an operator sends says the same at every cut, holds no more than its bound and never panics, on the seeds of its corpus and what is made of them.
+pub const W49: Row = Row { id: "W49", title: "Every parser of what a peer or an operator sends says the same at every cut, holds no more than its bound and never panics, on the seeds of its corpus and what is made of them." };
+
 /// Every row that is not retired, in the order of the areas.
 pub const ALL: &[Row] = &[
     B1,
@@ -1677,6 +1698,10 @@ pub const ALL: &[Row] = &[
     E126,
     E127,
     E128,
+    E129,
+    E130,
+    E140,
+    E141,
     F1,
     F2,
     F3,
@@ -1784,6 +1809,7 @@ pub const ALL: &[Row] = &[
     K29,
     K30,
     K31,
+    K32,
     S1,
     S2,
     S3,
@@ -1815,6 +1841,7 @@ pub const ALL: &[Row] = &[
     S29,
     S30,
     S31,
+    S32,
     T1,
     T2,
     T3,
@@ -1926,4 +1953,5 @@ pub const ALL: &[Row] = &[
     W46,
     W47,
     W48,
+    W49,
 ];

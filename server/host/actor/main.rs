@@ -203,6 +203,12 @@ fn main() -> ExitCode {
             print!("once");
             serve::<Page, NoProducer>(config)
         }
+        Ok("drawn") => {
+            // What an application may do before it serves: this thread has the keys of its hash maps from now on.
+            let drawn = std::collections::HashSet::from([std::process::id()]);
+            assert_eq!(drawn.len(), 1);
+            serve::<Page, NoProducer>(config)
+        }
         Ok("threads") => {
             // Lives as long as the process does: its sender is never dropped before the end.
             let (keep, wait) = std::sync::mpsc::channel::<()>();

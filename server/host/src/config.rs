@@ -308,6 +308,7 @@ impl Reader<'_> {
             heartbeat: self.millis("M0_HEARTBEAT_MS"),
             proxy_from: self.networks("M0_PROXY_FROM"),
             proxy_required: self.switch("M0_PROXY_REQUIRED"),
+            proxy_required_given: self.raw("M0_PROXY_REQUIRED").source != "default",
             ws_max_message_bytes: self.number("M0_WS_MAX_MESSAGE_BYTES") as usize,
             ws_max_frame_bytes: self.number("M0_WS_MAX_FRAME_BYTES") as usize,
             ws_max_fragments: self.number("M0_WS_MAX_FRAGMENTS") as u32,

@@ -6,6 +6,7 @@
 
 mod answering;
 mod driving;
+mod emptied;
 mod header;
 mod stream;
 mod timing;
@@ -16,6 +17,7 @@ use std::io;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker, ready};
 
+use http::HeaderValue;
 use m0_page::{Share, WorkerCounter};
 use m0_streams::Fate;
 use m0_unix::clock::monotonic_ms;
@@ -76,10 +78,13 @@ pub(crate) struct Conn {
     header: RefCell<Option<Box<Reader>>>,
     /// Came while its worker drains.
     late: bool,
+    over_tcp: bool,
     share: Share<'static>,
     scanner: RefCell<Scanner>,
     eof: Cell<bool>,
     refusal: Cell<Option<Refusal>>,
+    /// Of the request that the application was handed last, where requests have one.
+    id: RefCell<Option<HeaderValue>>,
     interruption: Cell<Option<Interruption>>,
     response: Cell<Response>,
     /// Requests that the application was handed, or the host answered in its place.
@@ -117,17 +122,19 @@ impl Conn {
             deprecated,
             reason = "its successor is unsafe for types that might change their descriptor; a Socket never does"
         )]
-        let socket = AsyncFd::new(socket)?;
+        let socket = AsyncFd::with_interest(socket, emptied::INTEREST)?;
         let conn = Conn {
             socket,
             peer: Cell::new(peer),
             peer_text: OnceCell::new(),
             header: RefCell::new(None),
             late,
+            over_tcp: matches!(peer, Peer::Tcp(_)),
             share,
             scanner: RefCell::new(scanner),
             eof: Cell::new(false),
             refusal: Cell::new(None),
+            id: RefCell::new(None),
             interruption: Cell::new(None),
             response: Cell::new(Response::None),
             requests: Cell::new(0),
@@ -217,7 +224,7 @@ impl Conn {
                     progress.received(scanner.phase(), new_request, monotonic_ms());
                 });
                 if let Verdict::Refuse(refusal) = fed.verdict {
-                    self.refuse(refusal);
+                    self.refuse(refusal, scanner.unanswered());
                 }
                 Poll::Ready(Ok::<bool, io::Error>(fed.pass > 0))
             });
@@ -234,14 +241,6 @@ impl Conn {
                 // The end, a refusal, or bytes held back until their head is complete: look again.
                 Poll::Ready(Ok(false)) => {}
             }
-        }
-    }
-
-    fn refuse(&self, refusal: Refusal) {
-        self.refusal.set(Some(refusal));
-        // A refused head waits for the answers before it; a refused body is answered at once.
-        if refusal.place == Place::Body {
-            self.interrupt(Interruption::Refused(refusal));
         }
     }
 
@@ -263,12 +262,8 @@ impl Conn {
                 Ok(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
                 Ok(result) => {
                     if let Ok(got) = result
-                        && 0 < got
-                        && got < into.len()
+                        && self.is_emptied(got, into.len())
                     {
-                        // The socket is empty now: what comes next is told of anew (epoll(7), "Questions and
-                        // answers", 9), and a read that finds nothing is a system call less. An end that was told
-                        // of stays told.
                         guard.clear_ready();
                     }
                     return Poll::Ready(result);

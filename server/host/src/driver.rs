@@ -8,12 +8,13 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
+use http::HeaderValue;
 use m0_framelog::Replay;
 use m0_streams::Fate;
 use m0_unix::clock::monotonic_ms;
 use m0_unix::sockets::Peer;
 use m0_wire::respond::error_answer;
-use m0_wire::{Phase, Scanner};
+use m0_wire::{Phase, Place, Refusal, Scanner};
 use serde_json::json;
 use socket2::Socket;
 use tokio::time::{Instant, timeout_at};
@@ -22,6 +23,7 @@ use crate::access::Entry;
 use crate::conn::{Conn, Held, Interruption, Response};
 use crate::engine::{Engine, EngineEnd, Handle};
 use crate::log;
+use crate::middleware::request_id;
 use crate::settings::Level;
 use crate::websocket::{self, Begin, End};
 use crate::worker::{SocketHeld, Worker};
@@ -50,8 +52,7 @@ pub(crate) async fn drive<S: Handle>(conn: Rc<Conn>, handler: S, worker: Rc<Work
             if conn.header_has_begun() {
                 header_refused(&conn, &worker, "ended before its PROXY header was complete");
             } else if let Some(refusal) = conn.refusal() {
-                tell_refusal(&conn, refusal.status, refusal.reason);
-                last_words(&conn, &worker, refusal.status, refusal.reason, &[]).await;
+                refused(&conn, &worker, refusal, response).await;
             } else if end == EngineEnd::Broken && response != Response::None {
                 // A cut answer must not look whole.
                 conn.reset_on_close();
@@ -111,14 +112,7 @@ async fn engine_part<S: Handle>(conn: &Rc<Conn>, handler: S, worker: &Rc<Worker>
 async fn interrupted(conn: &Rc<Conn>, worker: &Worker, why: Interruption, response: Response) {
     let answerable = matches!(response, Response::None | Response::Pending);
     match why {
-        Interruption::Refused(refusal) => {
-            tell_refusal(conn, refusal.status, refusal.reason);
-            if answerable {
-                last_words(conn, worker, refusal.status, refusal.reason, &[]).await;
-            } else {
-                conn.reset_on_close();
-            }
-        }
+        Interruption::Refused(refusal) => refused(conn, worker, refusal, response).await,
         Interruption::Header(why) => header_refused(conn, worker, why),
         Interruption::Expired(_) if conn.header_has_begun() => {
             header_refused(conn, worker, "PROXY header not complete in time");
@@ -126,7 +120,8 @@ async fn interrupted(conn: &Rc<Conn>, worker: &Worker, why: Interruption, respon
         Interruption::Expired(expired) => match expired.answer {
             Some(status) if answerable => {
                 tell_cut(conn, Level::Info, expired.why);
-                last_words(conn, worker, status, expired.why, &[]).await;
+                let id = last_id(conn, worker, response != Response::None);
+                last_words(conn, worker, status, expired.why, None, id).await;
             }
             None if response == Response::None => conn.shutdown(),
             _ => {
@@ -139,6 +134,30 @@ async fn interrupted(conn: &Rc<Conn>, worker: &Worker, why: Interruption, respon
             conn.reset_on_close();
         }
     }
+}
+
+/// Bytes were refused: they are answered once, unless the answer to their request is out or on its way.
+async fn refused(conn: &Rc<Conn>, worker: &Worker, refusal: Refusal, response: Response) {
+    let id = last_id(conn, worker, refusal.place == Place::Body);
+    tell_refusal(conn, &refusal, id.as_ref());
+    let answerable = matches!(response, Response::None | Response::Pending);
+    if !conn.is_unanswered(&refusal) {
+        // A second answer would be taken for that to another request.
+        linger(conn, worker, LINGER_BYTES).await;
+    } else if answerable {
+        last_words(conn, worker, refusal.status, refusal.reason, None, id).await;
+    } else {
+        conn.reset_on_close();
+    }
+}
+
+/// The id of an answer of the host's own, where answers have one: that of the request in hand, if it is about one.
+fn last_id(conn: &Conn, worker: &Worker, in_hand: bool) -> Option<HeaderValue> {
+    let known = || conn.request_id().filter(|_| in_hand);
+    let settings = worker.settings();
+    settings
+        .request_id
+        .then(|| known().unwrap_or_else(request_id::make))
 }
 
 /// A proxy that does not keep its protocol gets no answer: it has asked nothing, and would take it for its client's.
@@ -161,7 +180,8 @@ pub(crate) async fn take_over(conn: &Rc<Conn>, worker: &Rc<Worker>) {
 
 /// Holds a stream until its peer leaves, it is finished, or it is cut.
 async fn hold(conn: &Rc<Conn>, worker: &Worker, plan: Replay, mut entry: Option<Box<Entry>>) {
-    let Some(key) = worker.fanout().join(conn, plan, conn.is_http10()) else {
+    let others = worker.sockets();
+    let Some(key) = worker.fanout().join(conn, plan, conn.is_http10(), others) else {
         // Others took the last places between the answer's head and now.
         conn.reset_on_close();
         return;
@@ -254,9 +274,13 @@ async fn last_words(
     worker: &Worker,
     status: u16,
     reason: &str,
-    fields: &[(&str, &str)],
+    field: Option<(&str, &str)>,
+    id: Option<HeaderValue>,
 ) {
-    let answer = error_answer(status, reason, fields);
+    let id = id.as_ref().and_then(|id| id.to_str().ok());
+    let id = id.map(|id| (request_id::FIELD_NAME, id));
+    let fields: Vec<_> = field.into_iter().chain(id).collect();
+    let answer = error_answer(status, reason, &fields);
     let bound = Instant::now() + worker.settings().linger;
     let mut sent = 0;
     let all = poll_fn(|cx| {
@@ -291,12 +315,13 @@ async fn linger(conn: &Rc<Conn>, worker: &Worker, most: usize) {
     let _ = timeout_at(bound, drained).await;
 }
 
-fn tell_refusal(conn: &Conn, status: u16, reason: &str) {
-    log::event(
-        Level::Info,
-        "request-refused",
-        json!({ "status": status, "why": reason, "peer": conn.peer().to_string() }),
-    );
+fn tell_refusal(conn: &Conn, refusal: &Refusal, id: Option<&HeaderValue>) {
+    let mut told =
+        json!({ "status": refusal.status, "why": refusal.reason, "peer": conn.peer().to_string() });
+    if let Some(id) = id.and_then(|id| id.to_str().ok()) {
+        told["id"] = id.into();
+    }
+    log::event(Level::Info, "request-refused", told);
 }
 
 fn tell_cut(conn: &Conn, level: Level, why: &str) {
@@ -320,15 +345,10 @@ pub(crate) fn refuse(worker: &Rc<Worker>, socket: Socket, peer: Peer) {
         let worker = Rc::clone(worker);
         tokio::task::spawn_local(async move {
             let conn = Rc::new(conn);
-            let fields = [("retry-after", "1")];
-            last_words(
-                &conn,
-                &worker,
-                503,
-                "this worker holds as many connections as it may",
-                &fields,
-            )
-            .await;
+            let why = "this worker holds as many connections as it may";
+            let id = last_id(&conn, &worker, false);
+            let soon = Some(("retry-after", "1"));
+            last_words(&conn, &worker, 503, why, soon, id).await;
             drop(place);
         });
     }

@@ -86,9 +86,18 @@ impl Fanout {
         )
     }
 
-    /// Takes a connection whose head is out. None when the worker holds all it may.
-    pub(crate) fn join(&self, conn: &Rc<Conn>, plan: Replay, http10: bool) -> Option<Key> {
+    /// Takes a connection whose head is out. None when the worker holds all it may, `others` included.
+    pub(crate) fn join(
+        &self,
+        conn: &Rc<Conn>,
+        plan: Replay,
+        http10: bool,
+        others: usize,
+    ) -> Option<Key> {
         let mut inner = self.inner.borrow_mut();
+        if !inner.registry.has_room_beside(others) {
+            return None;
+        }
         let key = inner.registry.insert(plan, http10, monotonic_ms()).ok()?;
         if inner.conns.len() <= key.index() {
             inner.conns.resize(key.index() + 1, None);

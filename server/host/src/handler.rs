@@ -13,9 +13,7 @@ use std::rc::Rc;
 use std::task::Poll;
 
 use bytes::Bytes;
-use http::header::{
-    CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
-};
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::BodyExt as _;
 use serde_json::json;
@@ -24,6 +22,7 @@ use tower::util::{Oneshot, ServiceExt};
 use crate::access::Entry;
 use crate::answer::AnswerBody;
 use crate::body::RequestBody;
+use crate::closing::say_close;
 use crate::conn::{self, Conn};
 use crate::engine::{Answer, Handle};
 use crate::held::Held;
@@ -97,8 +96,11 @@ where
         let id = settings
             .request_id
             .then(|| request_id::settle(request.headers_mut()));
-        if let (Some(entry), Some(id)) = (&mut entry, &id) {
-            entry.identified(id.clone());
+        if let Some(id) = &id {
+            conn.identify(id);
+            if let Some(entry) = &mut entry {
+                entry.identified(id.clone());
+            }
         }
         let asked = layers
             .remembers()
@@ -151,9 +153,7 @@ where
                 && answer.status() != StatusCode::SWITCHING_PROTOCOLS;
             if worker.draining() || conn.body_may_not_come() || last {
                 // HTTP/1.1 clients must not send another request on this connection.
-                answer
-                    .headers_mut()
-                    .insert(CONNECTION, HeaderValue::from_static("close"));
+                say_close(answer.headers_mut());
             }
             conn.response_begins();
             Ok(answer)

@@ -14,6 +14,7 @@ mod answer;
 mod app;
 mod body;
 mod cadence;
+mod closing;
 mod config;
 mod conn;
 mod doctor;

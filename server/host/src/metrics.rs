@@ -205,6 +205,48 @@ mod tests {
 
     use super::encode;
 
+    /// Every series of which there is one for each slot. A dashboard holds these names: one that is missing here, or
+    /// is called otherwise, breaks it.
+    const OF_WORKERS: [&str; 19] = [
+        "requests_total",
+        "accepted_total",
+        "refused_total",
+        "proxy_refused_total",
+        "panics_total",
+        "streams_opened_total",
+        "streams_cut_total",
+        "frames_delivered_total",
+        "log_dropped_total",
+        "accept_deferrals_total",
+        "accept_wakeups_total",
+        "accept_fruitless_total",
+        "sent_bytes_total",
+        "connections",
+        "streams",
+        "serving",
+        "busy",
+        "stopped",
+        "starved",
+    ];
+
+    /// Every series of which the host has one.
+    const OF_HOST: [&str; 14] = [
+        "respawns_total",
+        "crashes_total",
+        "fork_failures_total",
+        "stops_total",
+        "stand_ins_total",
+        "kills_total",
+        "strangers_total",
+        "lock_repairs_total",
+        "producer_steps_total",
+        "producer_missed_total",
+        "producer_failures_total",
+        "producer_published_total",
+        "producer_refused_publishes_total",
+        "frames_total",
+    ];
+
     /// Names and labels of the series, and the text.
     fn answer(page: &Page<'_>) -> (BTreeSet<String>, String) {
         let text = encode(page.snapshot()).expect("a string takes every write");
@@ -218,13 +260,24 @@ mod tests {
     fn an_answer_holds_every_series_of_every_slot_whoever_has_died() {
         let words = words(words_needed(3));
         let page = Page::format(&words, 3, 0x5eed);
-        let (fresh, _) = answer(&page);
-        assert!(fresh.contains("m0_requests_total{slot=\"2\"}"), "{fresh:?}");
-        assert!(
-            fresh.contains("m0_sent_bytes_total{slot=\"0\"}"),
-            "{fresh:?}"
-        );
-        assert!(fresh.contains("m0_respawns_total"), "{fresh:?}");
+        let (fresh, text) = answer(&page);
+        let of_workers = OF_WORKERS
+            .iter()
+            .flat_map(|name| (0..3).map(move |slot| format!("m0_{name}{{slot=\"{slot}\"}}")));
+        let of_host = OF_HOST.iter().map(|name| format!("m0_{name}"));
+        assert_eq!(fresh, of_workers.chain(of_host).collect());
+        for name in OF_WORKERS.iter().chain(&OF_HOST) {
+            // What a family is called, and what it is (OpenMetrics, "MetricFamily").
+            let (family, kind) = match name.strip_suffix("_total") {
+                Some(family) => (family, "counter"),
+                None => (*name, "gauge"),
+            };
+            let kind = format!("# TYPE m0_{family} {kind}");
+            assert!(text.lines().any(|line| line == kind), "{kind} in {text}");
+            let help = format!("# HELP m0_{family} ");
+            let helped = text.lines().filter(|line| line.starts_with(&help)).count();
+            assert_eq!(helped, 1, "{help} in {text}");
+        }
         let share = page.share(1);
         share.begin(42);
         share.serving();

@@ -53,6 +53,8 @@ pub(crate) struct Asked {
     cors: Option<HeaderMap>,
     coding: Option<coding::Coding>,
     head: bool,
+    /// It asks whether an answer of a weak tag, such as a coded one, has changed.
+    knows_weak: bool,
 }
 
 impl Middleware {
@@ -76,6 +78,7 @@ impl Middleware {
             cors: self.cors.as_ref().map(|cors| cors.fields(request)),
             coding: compression.and_then(|_| coding::choose(request.headers())),
             head: request.method() == Method::HEAD,
+            knows_weak: compression.is_some() && compression::knows_weak(request.headers()),
         }
     }
 
@@ -108,12 +111,17 @@ impl Middleware {
     }
 
     /// The coded form of an answer, or its body as it was.
-    pub(crate) fn code<B>(&self, asked: Option<&Asked>, answer: Response<B>) -> Coded<B>
+    pub(crate) fn code<B>(&self, asked: Option<&Asked>, mut answer: Response<B>) -> Coded<B>
     where
         B: Body<Data = Bytes, Error: std::fmt::Display> + 'static,
     {
         match (&self.compression, asked) {
-            (Some(compression), Some(asked)) => compression.code(asked.coding, asked.head, answer),
+            (Some(compression), Some(asked)) => {
+                if asked.knows_weak && asked.coding.is_some() {
+                    compression::keep_weak(&mut answer);
+                }
+                compression.code(asked.coding, asked.head, answer)
+            }
             _ => Coded::As(answer),
         }
     }

@@ -102,6 +102,8 @@ pub struct Settings {
     pub heartbeat: Duration,
     pub proxy_from: Networks,
     pub proxy_required: bool,
+    /// Whether `M0_PROXY_REQUIRED` or `--proxy-required` was given (it is about the peers of `M0_PROXY_FROM`).
+    pub proxy_required_given: bool,
     pub ws_max_message_bytes: usize,
     pub ws_max_frame_bytes: usize,
     pub ws_max_fragments: u32,
@@ -145,6 +147,13 @@ impl Settings {
                     "is above M0_BACKOFF_MAX_MS={}; want it at or below",
                     self.backoff_max.as_millis()
                 ),
+            ));
+        }
+        if self.proxy_required_given && self.proxy_from.is_empty() {
+            found.push(Refusal::of(
+                "M0_PROXY_REQUIRED",
+                u8::from(self.proxy_required).to_string(),
+                "is about named proxies, of which there is none with M0_PROXY_FROM=: want both, or neither",
             ));
         }
         if let Some(path) = &self.metrics

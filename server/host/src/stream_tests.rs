@@ -163,3 +163,20 @@ fn a_stream_whose_head_was_on_its_way_at_the_drain_is_told_as_well() {
         "without its last chunk: {text}"
     );
 }
+
+#[row(S15)]
+#[test]
+fn a_place_that_a_websocket_took_meanwhile_is_no_streams() {
+    let mut scene = Scene::new(&[("M0_MAX_STREAMS", "1")]);
+    Scene::on_a_loop(async {
+        let (conn, answer) = scene.answered_with_a_stream();
+        let worker = Rc::clone(&scene.worker);
+        let taken = worker.hold_socket();
+        head_is_out(&conn, answer);
+        let held = driver::take_over(&conn, &worker);
+        let ended = tokio::time::timeout(Duration::from_secs(10), held).await;
+        ended.expect("there is no room for it");
+        assert_eq!(worker.share().streams(), 1, "more than the limit");
+        drop(taken);
+    });
+}

@@ -16,7 +16,7 @@ use crate::turn::TURN_BYTES;
 /// More than any kernel takes at once.
 const LARGE: usize = 16 << 20;
 
-#[row(E127)]
+#[row(E140)]
 #[test]
 fn a_large_answer_leaves_the_loop_to_what_else_came() {
     let mut scene = Scene::new(&[]);

@@ -192,6 +192,15 @@ fn settings_that_contradict_each_other_are_refused_with_both_names() {
             [("M0_MAX_URI_BYTES", "512"), ("M0_MAX_HEAD_BYTES", "512")],
             "M0_MAX_HEAD_BYTES=512",
         ),
+        // A demand on nobody: whoever made it thinks that it holds.
+        (
+            [("M0_PROXY_REQUIRED", "1"), ("M0_PROXY_FROM", "")],
+            "M0_PROXY_FROM=:",
+        ),
+        (
+            [("M0_PROXY_REQUIRED", "0"), ("M0_PROXY_FROM", "")],
+            "M0_PROXY_FROM=:",
+        ),
     ];
     for (pairs, other) in cases {
         let text = refusal_of(&pairs);
@@ -201,6 +210,12 @@ fn settings_that_contradict_each_other_are_refused_with_both_names() {
         );
         assert!(text.contains(other), "{text}");
     }
+    for flags in [["--proxy-required", "1"], ["--proxy-required", "0"]] {
+        assert!(from_flags(&flags).is_err(), "{flags:?}");
+    }
+    let named = [("M0_PROXY_FROM", "unix"), ("M0_PROXY_REQUIRED", "1")];
+    assert!(from_env(&named).expect("valid").proxy_required);
+    assert!(from_env(&[]).expect("valid").proxy_required);
 }
 
 #[row(E9)]

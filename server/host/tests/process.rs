@@ -1,5 +1,6 @@
 //! What an application declares, seen from outside: real processes of `m0-host-actor`.
 
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -68,6 +69,11 @@ impl Served {
 
     /// The body of the answer to `GET /`.
     fn ask(&self) -> String {
+        self.answer().1
+    }
+
+    /// The head and the body of that answer.
+    fn answer(&self) -> (String, String) {
         let mut stream = TcpStream::connect(&self.address).expect("it listens");
         stream.set_read_timeout(Some(LONG)).expect("not zero");
         stream
@@ -77,7 +83,7 @@ impl Served {
         stream.read_to_string(&mut answer).expect("answered");
         let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
         assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
-        body.to_owned()
+        (head.to_owned(), body.to_owned())
     }
 
     /// Stops it; its exit status and its whole log.
@@ -260,6 +266,30 @@ fn each_request_is_one_json_line_of_the_access_log_and_only_when_asked_for() {
             assert_eq!(line["bytes"], "alone".len(), "{line}");
             assert!(line["us"].is_u64() && line["time"].is_string(), "{line}");
         }
+    }
+}
+
+#[row(E116)]
+#[test]
+fn workers_of_one_host_make_no_id_twice_whatever_was_drawn_before_the_fork() {
+    for actor in ["page", "drawn"] {
+        let env = [("M0_WORKERS", "2"), ("M0_REQUEST_ID", "1")];
+        let served = Served::start(actor, &env);
+        let (mut slots, mut ids) = (BTreeSet::new(), BTreeSet::new());
+        let mut asked = 0;
+        // Each asks on a connection of its own, so both workers come to it.
+        while slots.len() < 2 || asked < 16 {
+            assert!(asked < 10_000, "{actor}: only worker {slots:?} answers");
+            let (head, body) = served.answer();
+            let field = head
+                .lines()
+                .find_map(|line| line.strip_prefix("x-request-id: "));
+            let id = field.expect("an id").to_owned();
+            assert!(ids.insert(id), "{actor}: an id came twice, after {ids:?}");
+            slots.extend(body.rsplit(' ').next().map(str::to_owned));
+            asked += 1;
+        }
+        assert_eq!(served.stop().0.code(), Some(0));
     }
 }
 

@@ -116,6 +116,11 @@ fn a_header_tells_the_client_and_ends_where_the_request_begins() {
             b"PROXY UNKNOWN ffff:f...f:ffff ffff:f...f:ffff 65535 65535\r\n".to_vec(),
             Told::Nothing,
         ),
+        // Whatever precedes the end of the line is to be ignored, text or not.
+        (
+            b"PROXY UNKNOWN \xff\0 \x80  1\t\r\n".to_vec(),
+            Told::Nothing,
+        ),
         (v2(0x21, 0x11, V4), client("192.0.2.7:40000")),
         (v2(0x21, 0x21, &v6), client("[::1]:40000")),
         (
@@ -126,6 +131,9 @@ fn a_header_tells_the_client_and_ends_where_the_request_begins() {
         (v2(0x20, 0x00, b""), Told::Nothing),
         (v2(0x20, 0x11, V4), Told::Nothing),
         (v2(0x20, 0x11, b"any"), Told::Nothing),
+        // Of LOCAL the family is ignored too, one that nobody knows included.
+        (v2(0x20, 0x13, V4), Told::Nothing),
+        (v2(0x20, 0xff, b""), Told::Nothing),
         (v2(0x21, 0x00, b"anything at all"), Told::Nothing),
         (v2(0x21, 0x12, V4), Told::Nothing),
         (v2(0x21, 0x31, &[1; 216]), Told::Nothing),
@@ -169,6 +177,9 @@ fn what_is_broken_is_refused_whether_a_header_is_required_or_not() {
         "PROXY TCP4 192.0.2.7 198.51.100.1 40000 443\r ",
         "PROXY TCP4 192.0.2.7\t198.51.100.1 40000 443\r\n",
         "PROXY / HTTP/1.1\r\nHost: a\r\n\r\n",
+        "PROXY UNKNOWNS\r\n",
+        "PROXY UNKNOWN\t\r\n",
+        "PROXY TCP4 192.0.2.7 198.51.100.1\u{e9} 40000 443\r\n",
         &long,
     ];
     let mut checked = tlv(0x03, &[1, 2, 3, 4]);

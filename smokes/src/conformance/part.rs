@@ -1,7 +1,7 @@
 //! What came of a part of the tier: its cases by group, or why it did not run.
 //!
 //! Owns the words and the JSON. Refuses to run anything. Invariant: a part that did not run is never a pass,
-//! and one that ran no case has failed.
+//! and one that ran fewer cases than it has, has failed.
 
 use std::collections::BTreeMap;
 
@@ -36,6 +36,8 @@ pub struct Count {
 pub struct Part {
     /// Its name.
     pub part: &'static str,
+    /// How many cases it has, at least: fewer means that some were lost on the way.
+    pub least: usize,
     /// Why it did not run, where it did not.
     pub not_run: Option<String>,
     /// Counts by group.
@@ -45,10 +47,11 @@ pub struct Part {
 }
 
 impl Part {
-    /// A part that is about to run.
-    pub fn new(part: &'static str) -> Self {
+    /// A part that is about to run so many cases, or more.
+    pub fn new(part: &'static str, least: usize) -> Self {
         Self {
             part,
+            least,
             not_run: None,
             groups: BTreeMap::new(),
             failures: Vec::new(),
@@ -59,7 +62,7 @@ impl Part {
     pub fn not_run(part: &'static str, why: String) -> Self {
         Self {
             not_run: Some(why),
-            ..Self::new(part)
+            ..Self::new(part, 0)
         }
     }
 
@@ -102,7 +105,7 @@ impl Part {
     /// Whether it ran, and all of it came out as it must.
     pub fn is_green(&self) -> bool {
         let count = self.count();
-        self.not_run.is_none() && count.failed == 0 && count.passed > 0
+        self.not_run.is_none() && count.failed == 0 && count.passed >= self.least.max(1)
     }
 
     /// The part for people.
@@ -112,6 +115,11 @@ impl Part {
         let mut text = format!("{}\n", self.part);
         if let Some(why) = &self.not_run {
             let _ = writeln!(text, "  not run: {why}");
+        }
+        let count = self.count();
+        let ran = count.passed + count.failed;
+        if self.not_run.is_none() && ran < self.least {
+            let _ = writeln!(text, "  {ran} cases of at least {}", self.least);
         }
         for (group, count) in &self.groups {
             let _ = writeln!(
@@ -142,10 +150,16 @@ mod tests {
         let mut half = Part::not_run("sse", "no node".into());
         half.passed("curl");
         assert!(!half.is_green(), "of its clients one is missing");
-        let mut part = Part::new("table");
-        assert!(!part.is_green(), "it ran no case");
+        for least in [0, 1, 2] {
+            let part = Part::new("table", least);
+            assert!(!part.is_green(), "it ran no case");
+        }
+        let mut part = Part::new("table", 2);
         part.passed("host");
-        assert!(part.is_green());
+        assert!(!part.is_green(), "it ran one of two cases");
+        assert!(part.text().contains("1 cases of at least 2"));
+        part.passed("host");
+        assert!(part.is_green() && !part.text().contains("at least"));
         part.failed(Failure {
             group: "host".into(),
             case: "two".into(),
@@ -155,7 +169,7 @@ mod tests {
         });
         assert!(!part.is_green());
         let text = part.text();
-        assert!(text.contains("1 passed    1 failed"), "{text}");
+        assert!(text.contains("2 passed    1 failed"), "{text}");
         for word in ["host / two (RFC 9112 3.2)", "[400 length]", "status 200"] {
             assert!(text.contains(word), "{text}");
         }

@@ -124,7 +124,7 @@ pub fn browser(run: &Run, tools: &Tools) -> Result<Part> {
 }
 
 fn all(run: &Run, tools: &Tools, name: &'static str, kinds: &[Kind]) -> Result<Part> {
-    let mut part = Part::new(name);
+    let mut part = Part::new(name, kinds.len() * CASES);
     for kind in kinds {
         if let Err(why) = one(run, tools, kind, &mut part)? {
             // The others still run; a part of which something is missing did not run as a whole.
@@ -137,6 +137,9 @@ fn all(run: &Run, tools: &Tools, name: &'static str, kinds: &[Kind]) -> Result<P
     }
     Ok(part)
 }
+
+/// What each client is asked.
+const CASES: usize = 5;
 
 /// A client under way.
 struct Session<'run> {

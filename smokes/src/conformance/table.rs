@@ -15,7 +15,8 @@ use crate::table::play::{Cut, play};
 /// # Errors
 /// A server that does not start or does not end well.
 pub fn run(run: &Run, groups: &[Group]) -> Result<Part> {
-    let mut part = Part::new("table");
+    let cases = groups.iter().map(|group| group.cases.len()).sum();
+    let mut part = Part::new("table", cases);
     for group in groups {
         let mut launch = Server::launch(run).env("M0_HOSTCHECK_PERIOD_MS", 1000);
         for (variable, value) in &group.env {

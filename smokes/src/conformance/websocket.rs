@@ -17,6 +17,8 @@ use crate::server::Server;
 /// permessage-deflate, which this host refuses: a peer that offers it is answered without it, and kosoku
 /// calls that unimplemented.
 const LEFT_OUT: [&str; 2] = ["12.*", "13.*"];
+/// The cases that are left, as kosoku of the pinned version has them.
+const LEAST: usize = 301;
 /// The largest message of the cases, 16 MiB, and some to spare.
 const MESSAGE_BYTES: u64 = 17 << 20;
 
@@ -63,7 +65,7 @@ pub fn run(run: &Run, tools: &Tools) -> Result<Part> {
         .context("cannot start kosoku")?;
     let errors = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "kosoku failed: {}", errors.trim());
-    let mut part = Part::new(NAME);
+    let mut part = Part::new(NAME, LEAST);
     for line in String::from_utf8_lossy(&output.stdout).lines() {
         let told: Told = serde_json::from_str(line).with_context(|| format!("kosoku: {line}"))?;
         let chapter = told.case.split('.').next().unwrap_or_default();

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use m0_spec::{E99, E100, E101, E102};
+use m0_spec::{E99, E100, E101, E102, E129};
 use nix::sys::signal::Signal;
 
 use super::http::launch;
@@ -25,6 +25,7 @@ use crate::server::sum;
 pub const PHASES: &[Phase] = &[
     beside("body-cut-midway", 30, &[E99], cut_midway),
     beside("body-that-hangs", 30, &[E100], hangs),
+    beside("body-refused-is-answered-once", 30, &[E129], refused_once),
     alone("body-waits-for-its-reader", 60, &[E101], waits),
     alone("greedy-clients-starve-nobody", 60, &[E102], greedy),
 ];
@@ -96,6 +97,41 @@ fn hangs(run: &Run) -> Result<Witness> {
     );
     server.finish(&Ending::clean())?;
     Ok(Witness::of("hanging answers", 1))
+}
+
+fn refused_once(run: &Run) -> Result<Witness> {
+    let server = launch(run).env("M0_MAX_BODY_BYTES", 1_000).start()?;
+    let post = |path: &str, body: &str| {
+        let head = format!("POST {path} HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
+        (head + body).into_bytes()
+    };
+    let mut refused = 0;
+    for (body, status) in [("5\r\nhelloXX0\r\n\r\n", 400), ("7d0\r\n", 413)] {
+        // In one packet with a request that takes its time: that one has its answer first.
+        let mut peer = Peer::connect(server.addr())?;
+        let slow = request("GET", "/sleep?ms=200", &[], b"");
+        peer.send([slow, post("/echo", body)].concat())?;
+        peer.answer()?.expect(200).context("the one before")?;
+        peer.answer()?.expect(status).context("the refused one")?;
+        let end = peer.drained(PATIENCE)?;
+        ensure!(end == (0, Closing::Fin), "behind the refusal: {end:?}");
+        // Of a route that looks at no body: its answer comes at once, or the refusal does.
+        let mut peer = Peer::connect(server.addr())?;
+        peer.send(post("/pid", body))?;
+        let answer = peer.answer()?;
+        ensure!(
+            [405, status].contains(&answer.head.status),
+            "{:?}",
+            answer.head
+        );
+        let end = peer.drained(PATIENCE)?;
+        let first = answer.head.status;
+        ensure!(end == (0, Closing::Fin), "behind {first}: {end:?}");
+        refused += 2;
+    }
+    visit(server.addr(), PATIENCE)?;
+    server.stop()?;
+    Ok(Witness::of("refused bodies", refused))
 }
 
 fn waits(run: &Run) -> Result<Witness> {

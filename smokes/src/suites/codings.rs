@@ -7,7 +7,7 @@ use std::io::Read as _;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
-use m0_spec::{E121, E122};
+use m0_spec::{E121, E122, E128};
 
 use super::layers::get;
 use crate::answer::Chunk;
@@ -21,7 +21,7 @@ pub const PHASES: &[Phase] = &[
     beside(
         "layers-whole-answers-are-coded",
         30,
-        &[E121, E122],
+        &[E121, E122, E128],
         whole_answers_are_coded,
     ),
     beside(
@@ -124,8 +124,12 @@ fn whole_answers_are_coded(run: &Run) -> Result<Witness> {
     );
     peer.send(b"HEAD /text?bytes=100000 HTTP/1.1\r\nHost: a\r\nAccept-Encoding: gzip\r\n\r\n")?;
     let head = peer.head(PATIENCE)?;
+    // RFC 9110 sections 8.6 and 9.3.2: no length that GET would not have, and else the same fields.
     ensure!(
-        head.status == 200 && head.field("content-encoding").is_none(),
+        head.status == 200
+            && head.field("content-encoding") == Some("gzip")
+            && head.field("etag") == Some("W/\"dull\"")
+            && head.field("content-length").is_none(),
         "{head:?}"
     );
     get(&mut peer, "/", &[])?.expect(200)?;

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use m0_spec::{E103, E104};
+use m0_spec::{E103, E104, E127};
 
 use super::http::launch;
 use crate::audience::visit;
@@ -22,7 +22,7 @@ pub const PHASES: &[Phase] = &[
     beside(
         "http-last-request-of-a-connection",
         30,
-        &[E103],
+        &[E103, E127],
         last_request,
     ),
     beside("http-last-answer-is-crossed", 30, &[E104], crossed),
@@ -35,7 +35,8 @@ fn last_request(run: &Run) -> Result<Witness> {
     let server = launch(run)
         .env("M0_MAX_REQUESTS_PER_CONNECTION", MOST)
         .start()?;
-    // One after the other, and all at once; the last one is an upload, a refusal to upgrade, or plain.
+    // One after the other, and all at once; the last one is an upload, a refusal to upgrade, or plain. One that asks
+    // to upgrade is told so beside the end (RFC 9110 section 7.8).
     let handshake = request(
         "POST",
         "/ws",
@@ -46,6 +47,7 @@ fn last_request(run: &Run) -> Result<Witness> {
         (request("GET", "/", &[], b""), 200),
         (request("POST", "/echo", &[], b"whole"), 200),
         (handshake, 405),
+        (request("GET", "/ws", &[], b""), 426),
     ];
     let mut answers = 0;
     for (last, status) in &last {
@@ -70,6 +72,10 @@ fn last_request(run: &Run) -> Result<Witness> {
                     index + 1,
                     answer.head
                 );
+                if answer.head.status == 426 {
+                    let said = answer.head.field("connection");
+                    ensure!(said == Some("close, upgrade"), "{:?}", answer.head);
+                }
                 answers += 1;
             }
             if !at_once {

@@ -26,6 +26,12 @@ pub const PHASES: &[Phase] = &[
         phases_of_a_request,
     ),
     beside("layers-request-ids", 30, &[E116], request_ids),
+    beside(
+        "layers-request-ids-of-refusals",
+        30,
+        &[E116],
+        ids_of_refusals,
+    ),
 ];
 
 /// Fields of a request, or variables.
@@ -108,8 +114,9 @@ fn phases_of_a_request(run: &Run) -> Result<Witness> {
     Ok(Witness::of("lines", lines.len()))
 }
 
+const FIELD: &str = "x-request-id";
+
 fn request_ids(run: &Run) -> Result<Witness> {
-    const FIELD: &str = "x-request-id";
     let server = Server::launch(run)
         .workers(2)
         .env("M0_HOSTCHECK_PERIOD_MS", 1000)
@@ -194,4 +201,78 @@ fn request_ids(run: &Run) -> Result<Witness> {
     );
     off.stop()?;
     Ok(Witness::of("ids", wanted.len()))
+}
+
+fn ids_of_refusals(run: &Run) -> Result<Witness> {
+    let launch = || Server::launch(run).env("M0_HOSTCHECK_PERIOD_MS", 1000);
+    let server = launch()
+        .env("M0_REQUEST_ID", 1)
+        .env("M0_HEAD_TIMEOUT_MS", 300)
+        .start()?;
+    let mut ids = BTreeSet::new();
+    let long = format!("GET /{} HTTP/1.1\r\nHost: a\r\n\r\n", "x".repeat(9_000));
+    let many = format!(
+        "GET / HTTP/1.1\r\nHost: a\r\n{}\r\n",
+        "A: b\r\n".repeat(200)
+    );
+    for (bytes, status) in [
+        ("GET / HTTP/1.1\nHost: a\n\n", 400_u16),
+        (&long[..], 414),
+        (&many[..], 431),
+        ("GET / HTTP/2.0\r\nHost: a\r\n\r\n", 505),
+        ("GET / HTTP/1.1\r\nHost: a\r\nX-Request-Id: half", 408),
+    ] {
+        let mut peer = Peer::connect(server.addr())?;
+        peer.send(bytes)?;
+        let answer = peer.answer()?.expect(status)?;
+        let id = answer.head.field(FIELD);
+        let id = id.with_context(|| format!("{status} is without an id"))?;
+        let made = id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+        ensure!(made, "{status} has the id {id:?}");
+        ensure!(ids.insert(id.to_owned()), "an id came twice");
+    }
+    // The application has begun with this one, and knows it by its own id. Nobody knows the next one.
+    let mut peer = Peer::connect(server.addr())?;
+    let head = "POST /echo HTTP/1.1\r\nHost: a\r\nX-Request-Id: mine\r\nTransfer-Encoding: chunked\r\n\r\n";
+    peer.send(head)?;
+    peer.send("5\r\nhello\r\nzz\r\n")?;
+    let answer = peer.answer()?.expect(400)?;
+    ensure!(
+        answer.head.field(FIELD) == Some("mine"),
+        "{:?}",
+        answer.head
+    );
+    ids.insert("mine".to_owned());
+    let mut peer = Peer::connect(server.addr())?;
+    peer.send(request("GET", "/", &[("X-Request-Id", "first")], b""))?;
+    peer.answer()?.expect(200)?;
+    peer.send("GET /\r\n")?;
+    let answer = peer.answer()?.expect(400)?;
+    let id = answer.head.field(FIELD).context("no id")?;
+    ensure!(
+        ids.insert(id.to_owned()) && id != "first",
+        "the id of another request"
+    );
+    let logged: BTreeSet<String> = server
+        .log()
+        .events("request-refused")
+        .iter()
+        .filter_map(|line| Some(line["id"].as_str()?.to_owned()))
+        .collect();
+    // The one of 408 is a cut.
+    ensure!(
+        logged.len() == ids.len() - 1 && logged.is_subset(&ids),
+        "logged {logged:?}, answered {ids:?}"
+    );
+    server.stop()?;
+    let off = launch().start()?;
+    let mut peer = Peer::connect(off.addr())?;
+    peer.send("GET /\r\n")?;
+    let answer = peer.answer()?.expect(400)?;
+    ensure!(
+        answer.head.field(FIELD).is_none(),
+        "an id that nobody asked for"
+    );
+    off.stop()?;
+    Ok(Witness::of("ids", ids.len()))
 }

@@ -186,6 +186,7 @@ fn contradictions(run: &Run) -> Result<Witness> {
         &[("M0_BACKOFF_MS", "500"), ("M0_BACKOFF_MAX_MS", "100")],
         &[("M0_MAX_URI_BYTES", "4096"), ("M0_MAX_HEAD_BYTES", "2048")],
         &[("M0_BIND", "[::1]:80,127.0.0.1:80,[::1]:80")],
+        &[("M0_PROXY_REQUIRED", "1"), ("M0_PROXY_FROM", "")],
     ];
     for case in cases {
         let names: Vec<&str> = case

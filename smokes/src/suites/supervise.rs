@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use m0_spec::{E14, E16, E20, E39, E42, E47, E80, E88, E128};
+use m0_spec::{E14, E16, E20, E39, E42, E47, E80, E88, E141};
 use nix::sys::signal::Signal;
 
 use crate::audience::{Audience, visit};
@@ -40,14 +40,14 @@ pub const PHASES: &[Phase] = &[
     beside(
         "supervise-adopted-listener",
         20,
-        &[E16, E14, E128],
+        &[E16, E14, E141],
         adopted_listener,
     ),
     beside("supervise-unix-socket", 30, &[E14, E88], unix_socket),
     beside("supervise-banner", 30, &[E80], banner),
 ];
 
-/// What the kernel may hold of a connection and has not sent (E128).
+/// What the kernel may hold of a connection and has not sent (E141).
 const UNSENT_BYTES: u32 = 128 * 1024;
 
 /// A generator of moments (SplitMix64): the same on every run, so that a failure comes back.

@@ -4,11 +4,13 @@
 //! Invariant: an answer counts as out once all of it is with the socket, not once its body has ended:
 //! in between neither a drain, a deadline nor a refusal may take the connection for an idle one.
 
+use http::HeaderValue;
 use m0_page::WorkerCounter;
 use m0_unix::clock::monotonic_ms;
 use m0_wire::keepalive::{After, Facts, after_answer, used_up};
+use m0_wire::{Place, Refusal};
 
-use super::Conn;
+use super::{Conn, Interruption};
 use crate::access::Entry;
 
 /// How far a response is, from the engine's point of view.
@@ -64,9 +66,35 @@ impl Conn {
         self.heads_came(scanner.requests_seen() - heads);
         self.note(|progress| progress.answered(scanner.phase(), monotonic_ms()));
         if let Some(refusal) = scanner.refusal() {
-            // Found behind a request to upgrade, which had to be answered before it could be judged.
-            self.refusal.set(Some(refusal));
+            // It waited for these answers, or was found behind a request to upgrade, which had to be answered before
+            // it could be judged.
+            self.refuse(refusal, scanner.unanswered());
         }
+    }
+
+    /// The bytes that came next are refused; so many requests are not answered, a refused body's own included.
+    pub(super) fn refuse(&self, refusal: Refusal, unanswered: u64) {
+        self.refusal.set(Some(refusal));
+        // A refused head waits for the answers before it. A refused body waits for those to earlier requests, and is
+        // answered in the middle of its own.
+        if refusal.place == Place::Body && unanswered <= 1 {
+            self.interrupt(Interruption::Refused(refusal));
+        }
+    }
+
+    /// Whether a refusal can still be answered: its request has no answer yet, or it was none.
+    pub(crate) fn is_unanswered(&self, refusal: &Refusal) -> bool {
+        refusal.place == Place::Head || self.scanner.borrow().unanswered() > 0
+    }
+
+    /// The request in hand has this id.
+    pub(crate) fn identify(&self, id: &HeaderValue) {
+        *self.id.borrow_mut() = Some(id.clone());
+    }
+
+    /// The id of the request that the application was handed last.
+    pub(crate) fn request_id(&self) -> Option<HeaderValue> {
+        self.id.borrow().clone()
     }
 
     pub(crate) fn response(&self) -> Response {

@@ -42,6 +42,11 @@ impl Conn {
         })
     }
 
+    /// Bytes that the peer's side has acknowledged; 0 where that cannot be told.
+    pub(crate) fn taken_bytes(&self) -> u64 {
+        self.sent_bytes().saturating_sub(self.queue_bytes() as u64)
+    }
+
     /// Remembers the times of the peer for the sweep.
     pub(crate) fn set_vitals(&self, vitals: Option<Vitals>) {
         self.vitals.set(vitals);

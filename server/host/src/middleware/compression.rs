@@ -12,11 +12,12 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http::header::{
-    ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_RANGE, CONTENT_TYPE, ETAG, TRAILER,
-    VARY,
+    ACCEPT_ENCODING, ACCEPT_RANGES, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE,
+    CONTENT_TYPE, ETAG, IF_NONE_MATCH, TRAILER, VARY,
 };
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode};
 use http_body::{Body, Frame};
+use http_body_util::{BodyExt as _, Empty};
 use tower_http::CompressionLevel;
 use tower_http::compression::CompressionLayer;
 
@@ -95,10 +96,13 @@ impl Compression {
             return Coded::As(answer);
         }
         vary(answer.headers_mut(), "accept-encoding");
-        let Some(coding) = coding.filter(|_| !head) else {
+        let Some(coding) = coding else {
             return Coded::As(answer);
         };
         weaken(answer.headers_mut());
+        if head {
+            return Coded::Other(head_of(coding, answer));
+        }
         let layer = CompressionLayer::new()
             .quality(CompressionLevel::Default)
             .compress_when(|_: StatusCode, _, _: &HeaderMap, _: &http::Extensions| true);
@@ -128,22 +132,37 @@ impl Compression {
         let headers = answer.headers();
         let text = |name: &HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
         let length = answer.body().size_hint().exact();
-        // The answer to HEAD has no body; its field says what GET would have had.
-        let length = if head {
-            text(&http::header::CONTENT_LENGTH).and_then(|length| length.parse().ok())
-        } else {
-            length
-        };
+        // The answer to HEAD may have no body; then its field says what GET would have had.
+        let told = || text(&CONTENT_LENGTH).and_then(|length| length.parse().ok());
+        let length = if head { told().or(length) } else { length };
         answer.status() == StatusCode::OK
             && length.is_some_and(|length| length >= self.least)
             && ![CONTENT_ENCODING, CONTENT_RANGE, TRAILER]
                 .iter()
                 .any(|name| headers.contains_key(name))
             && !DIGESTS.iter().any(|name| headers.contains_key(*name))
-            && !text(&CACHE_CONTROL)
-                .is_some_and(|rules| rules.to_ascii_lowercase().contains("no-transform"))
+            && !headers.get_all(CACHE_CONTROL).iter().any(is_no_transform)
             && text(&CONTENT_TYPE).is_some_and(is_compressible)
     }
+}
+
+/// What HEAD is told of an answer that GET would have coded: the same fields, and no length, for nobody knows it
+/// (section 8.6).
+fn head_of<B>(coding: Coding, mut answer: Response<B>) -> Response<BoxBody> {
+    let headers = answer.headers_mut();
+    headers.remove(CONTENT_LENGTH);
+    headers.remove(ACCEPT_RANGES);
+    headers.insert(CONTENT_ENCODING, HeaderValue::from_static(coding.name()));
+    let nothing = Empty::new().map_err(|never| -> BoxError { match never {} });
+    answer.map(|_| Box::pin(nothing) as BoxBody)
+}
+
+/// Whether a line of Cache-Control forbids another form of the content (RFC 9111 section 5.2.2.6).
+fn is_no_transform(rules: &HeaderValue) -> bool {
+    let rules = rules.as_bytes().to_ascii_lowercase();
+    rules
+        .windows(b"no-transform".len())
+        .any(|rule| rule == b"no-transform")
 }
 
 /// Whether content of this type shrinks.
@@ -174,6 +193,21 @@ fn is_compressible(kind: &str) -> bool {
             || kind.ends_with("+json")
             || kind.ends_with("+xml")
             || kind.strip_prefix("application/").is_some_and(application))
+}
+
+/// Whether a request asks for a change of an answer of a weak tag.
+pub(super) fn knows_weak(asked: &HeaderMap) -> bool {
+    let tags = asked.get_all(IF_NONE_MATCH).iter();
+    tags.flat_map(|tags| tags.as_bytes().windows(3))
+        .any(|start| start == b"W/\"")
+}
+
+/// Gives an answer that says of a coded one that it has not changed the tag of that one (section 15.4.5): by a strong
+/// tag a cache would not find it (RFC 9111 section 4.3.4).
+pub(super) fn keep_weak<B>(answer: &mut Response<B>) {
+    if answer.status() == StatusCode::NOT_MODIFIED {
+        weaken(answer.headers_mut());
+    }
 }
 
 /// Makes the ETag of uncoded bytes one of the same content in other bytes.

@@ -219,7 +219,10 @@ fn is_origin(text: &str) -> bool {
         && (host.starts_with('[') == host.ends_with(']')
             && (host.starts_with('[') || !host.contains(':')))
         && port.is_none_or(|port| {
-            port.bytes().all(|byte| byte.is_ascii_digit()) && port.parse::<u16>().is_ok()
+            // The port of the scheme itself is never written, and none with a zero in front.
+            let number = port.parse::<u16>().ok();
+            let shortest = number.is_some_and(|number| number.to_string() == port);
+            shortest && ![("http", "80"), ("https", "443")].contains(&(scheme, port))
         })
 }
 

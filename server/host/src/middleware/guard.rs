@@ -132,12 +132,15 @@ impl Guard {
         if self.prefix.is_empty() {
             return true;
         }
-        // One router takes a step up for a name, another goes up.
-        [false, true].into_iter().any(|goes_up| {
-            let read = plain_path(path, goes_up);
+        let leads_here = |read: &[u8]| {
             let rest = read.strip_prefix(self.prefix.as_bytes());
             rest.is_some_and(|rest| rest.is_empty() || rest[0] == b'/')
-        })
+        };
+        if path::is_plain(path) {
+            // Every router reads it so.
+            return leads_here(path.as_bytes());
+        }
+        Reading::all().any(|reading| leads_here(&reading.of(path)))
     }
 
     pub(super) fn judge(&self, headers: &mut HeaderMap) -> Result<(), Denied> {
@@ -157,17 +160,18 @@ impl Guard {
         });
         match catch_unwind(passes) {
             Ok(true) => Ok(()),
-            Ok(false) => Err(Denied::Challenge(self.challenge(one.is_some()))),
+            Ok(false) => Err(Denied::Challenge(self.challenge(one))),
             Err(_) => Err(Denied::Failed),
         }
     }
 
-    /// RFC 9110 section 11.6.1.
-    fn challenge(&self, given: bool) -> HeaderValue {
+    /// RFC 9110 section 11.6.1. Whoever brought no token, or one of another scheme, is told of no error (RFC 6750
+    /// section 3.1).
+    fn challenge(&self, given: Option<&HeaderValue>) -> HeaderValue {
         let realm = &self.realm;
         let text = match self.check {
             Check::Basic(_) => format!("Basic realm=\"{realm}\", charset=\"UTF-8\""),
-            Check::Bearer(_) if given => {
+            Check::Bearer(_) if given.is_some_and(|given| is_of(given, "bearer")) => {
                 format!("Bearer realm=\"{realm}\", error=\"invalid_token\"")
             }
             Check::Bearer(_) => format!("Bearer realm=\"{realm}\""),
@@ -185,10 +189,59 @@ impl fmt::Debug for Guard {
     }
 }
 
-/// A path as a generous router would read it: decoded, without empty steps and steps that lead nowhere.
-fn plain_path(path: &str, goes_up: bool) -> Vec<u8> {
-    let mut decoded = Vec::with_capacity(path.len());
-    let mut bytes = path.as_bytes();
+/// How a router may read a path: each way is that of some router, and a guard knows none of them.
+#[derive(Debug, Clone, Copy)]
+struct Reading {
+    /// `..` is a step up, and no name.
+    goes_up: bool,
+    /// An encoded slash ends a step.
+    decodes_first: bool,
+    /// An empty step is none already before a step goes up.
+    merges_first: bool,
+}
+
+impl Reading {
+    fn all() -> impl Iterator<Item = Self> {
+        (0..8).map(|bits| Reading {
+            goes_up: bits & 1 == 1,
+            decodes_first: bits & 2 == 2,
+            merges_first: bits & 4 == 4,
+        })
+    }
+
+    /// A path as this router would read it, decoded, without steps that lead nowhere.
+    fn of(self, path: &str) -> Vec<u8> {
+        let steps: Vec<Vec<u8>> = if self.decodes_first {
+            let decoded = decode(path);
+            decoded.split(is_slash).map(<[u8]>::to_vec).collect()
+        } else {
+            path.split('/').map(decode).collect()
+        };
+        let mut kept: Vec<&[u8]> = Vec::new();
+        // Before the first slash stands nothing.
+        for step in steps.iter().skip(1) {
+            match &step[..] {
+                b"." => {}
+                b"" if self.merges_first => {}
+                b".." if self.goes_up => drop(kept.pop()),
+                step => kept.push(step),
+            }
+        }
+        kept.retain(|step| !step.is_empty());
+        kept.iter()
+            .flat_map(|step| [b"/", *step].concat())
+            .collect()
+    }
+}
+
+fn is_slash(byte: &u8) -> bool {
+    *byte == b'/'
+}
+
+/// Percent-decodes once; what is no encoding stays.
+fn decode(text: &str) -> Vec<u8> {
+    let mut decoded = Vec::with_capacity(text.len());
+    let mut bytes = text.as_bytes();
     while let [first, rest @ ..] = bytes {
         let digit = |at: usize| rest.get(at).and_then(|byte| char::from(*byte).to_digit(16));
         if let (b'%', Some(high), Some(low)) = (first, digit(0), digit(1)) {
@@ -199,20 +252,7 @@ fn plain_path(path: &str, goes_up: bool) -> Vec<u8> {
             bytes = rest;
         }
     }
-    let mut steps: Vec<&[u8]> = Vec::new();
-    for step in decoded.split(|byte| *byte == b'/') {
-        match step {
-            b"" | b"." => {}
-            b".." if goes_up => drop(steps.pop()),
-            step => steps.push(step),
-        }
-    }
-    let mut plain = Vec::with_capacity(decoded.len());
-    for step in steps {
-        plain.push(b'/');
-        plain.extend_from_slice(step);
-    }
-    plain
+    decoded
 }
 
 /// What stands behind the name of a scheme, which is written in any case (RFC 9110 section 11.1).
@@ -220,6 +260,12 @@ fn behind<'a>(value: &'a HeaderValue, scheme: &str) -> Option<&'a str> {
     let (name, rest) = value.to_str().ok()?.split_once(' ')?;
     name.eq_ignore_ascii_case(scheme)
         .then(|| rest.trim_start_matches(' '))
+}
+
+/// Whether credentials are of this scheme, right or wrong.
+fn is_of(value: &HeaderValue, scheme: &str) -> bool {
+    let name = value.as_bytes().split(|byte| *byte == b' ').next();
+    name.is_some_and(|name| name.eq_ignore_ascii_case(scheme.as_bytes()))
 }
 
 fn basic(value: &HeaderValue) -> Option<(String, Secret)> {

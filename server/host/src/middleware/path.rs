@@ -130,4 +130,36 @@ mod tests {
             }
         }
     }
+
+    proptest! {
+        #[row(E117)]
+        #[test]
+        fn a_path_means_the_same_however_it_is_encoded(
+            names in prop::collection::vec("[a-z.~ \u{e9}\0\\\\%/-]{0,5}", 1..4),
+            encoded in any::<u64>(),
+        ) {
+            let write = |bits: u64| {
+                let mut at = 0;
+                let mut path = String::new();
+                for name in &names {
+                    path.push('/');
+                    for byte in name.bytes() {
+                        at += 1;
+                        // What cannot stand as it is is encoded always.
+                        let plain = byte.is_ascii_lowercase() || b".~-".contains(&byte);
+                        if plain && bits >> (at % 64) & 1 == 0 {
+                            path.push(char::from(byte));
+                        } else if at % 2 == 0 {
+                            path.push_str(&format!("%{byte:02x}"));
+                        } else {
+                            path.push_str(&format!("%{byte:02X}"));
+                        }
+                    }
+                }
+                path
+            };
+            let (plain, other) = (write(0), write(encoded));
+            prop_assert_eq!(below("", &plain).is_some(), below("", &other).is_some(), "{} and {}", plain, other);
+        }
+    }
 }

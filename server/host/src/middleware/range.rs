@@ -73,6 +73,7 @@ const DATE: &str = "%a, %d %b %Y %H:%M:%S GMT";
 #[cfg(test)]
 mod tests {
     use m0_spec::row;
+    use proptest::prelude::*;
 
     use super::*;
 
@@ -150,5 +151,42 @@ mod tests {
         let fresh = fields(&[(LAST_MODIFIED, &date)]);
         let judged = is_same(&fields(&[(IF_RANGE, &date)]), &fresh);
         assert!(!judged || now(Timestamp::now()) != now(before), "{date}");
+    }
+
+    /// One range, read in the simplest way: split, and count.
+    fn is_one(value: &str) -> bool {
+        let [unit, set] = value.splitn(2, '=').collect::<Vec<_>>()[..] else {
+            return false;
+        };
+        let set = set.trim_matches([' ', '\t']);
+        let [first, last] = set.split('-').collect::<Vec<_>>()[..] else {
+            return false;
+        };
+        let number = |text: &str| {
+            let digits = !text.is_empty() && text.chars().all(|digit| digit.is_ascii_digit());
+            let value = text.chars().filter_map(|digit| digit.to_digit(10));
+            let value = value.fold(0_u128, |sum, digit| sum * 10 + u128::from(digit));
+            digits
+                .then_some(value)
+                .filter(|value| *value <= u128::from(u64::MAX))
+        };
+        let right = match (number(first), number(last)) {
+            (Some(first), Some(last)) => first <= last,
+            (Some(_), None) => last.is_empty(),
+            (None, Some(_)) => first.is_empty(),
+            (None, None) => false,
+        };
+        right && unit.to_ascii_lowercase() == "bytes"
+    }
+
+    proptest! {
+        #[row(E118)]
+        #[test]
+        fn any_range_is_read_as_by_another_reader(
+            value in "(bytes|Bytes|byte|lines|)=?[ \t]?[+0]?[0-9]{0,21}[-+,= ]{0,2}[0-9]{0,21}[ ,-]?"
+        ) {
+            let asked = fields(&[(RANGE, &value)]);
+            prop_assert_eq!(wanted(&Method::GET, &asked).is_some(), is_one(value.trim_matches([' ', '\t'])), "{:?}", value);
+        }
     }
 }

@@ -5,19 +5,37 @@
 
 use std::cell::RefCell;
 use std::hash::{BuildHasher, RandomState};
+use std::process;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
+use m0_unix::clock::monotonic_ns;
 
 /// The field that carries the id, in requests and answers.
-pub(crate) const FIELD: HeaderName = HeaderName::from_static("x-request-id");
+pub(crate) const FIELD: HeaderName = HeaderName::from_static(FIELD_NAME);
+pub(crate) const FIELD_NAME: &str = "x-request-id";
 
 /// Most characters of an id that a peer chose.
 const MOST: usize = 128;
 
 thread_local! {
-    /// Two keys that the system drew for this loop, and how many ids were made of them.
-    static DRAWN: RefCell<(RandomState, RandomState, u64)> =
-        RefCell::new((RandomState::new(), RandomState::new(), 0));
+    static DRAWN: RefCell<Drawn> = RefCell::new(Drawn {
+        keys: (RandomState::new(), RandomState::new()),
+        process: process::id(),
+        since_ns: monotonic_ns(),
+        made: 0,
+    });
+}
+
+/// What the ids of this loop are made of.
+struct Drawn {
+    /// The system drew them, but maybe before the fork: a thread that has ever made a hash map has its keys, and its
+    /// children count on from the same ones.
+    keys: (RandomState, RandomState),
+    /// These two no other loop of the machine has.
+    process: u32,
+    since_ns: u64,
+    /// How many ids there were.
+    made: u64,
 }
 
 /// The id of the request with these fields, which hold it and no other from then on.
@@ -38,10 +56,11 @@ fn is_good(id: &[u8]) -> bool {
 }
 
 /// 128 bits that nobody drew before, as 32 digits.
-fn make() -> HeaderValue {
-    let (high, low) = DRAWN.with_borrow_mut(|(first, second, made)| {
-        *made += 1;
-        (first.hash_one(*made), second.hash_one(*made))
+pub(crate) fn make() -> HeaderValue {
+    let (high, low) = DRAWN.with_borrow_mut(|drawn| {
+        drawn.made += 1;
+        let all = (drawn.process, drawn.since_ns, drawn.made);
+        (drawn.keys.0.hash_one(all), drawn.keys.1.hash_one(all))
     });
     let mut text = [0; 32];
     for (at, digit) in text.iter_mut().enumerate() {

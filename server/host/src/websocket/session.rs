@@ -50,6 +50,15 @@ enum Phase {
     Over,
 }
 
+/// Where the ping stands whose pong is awaited.
+#[derive(Debug, Clone, Copy, Default)]
+struct Asked {
+    /// Bytes of the connection up to its end.
+    end: u64,
+    /// Bytes that the peer had taken when it was last looked at.
+    taken: u64,
+}
+
 /// One upgraded connection.
 struct Session<'a> {
     conn: &'a Conn,
@@ -60,6 +69,7 @@ struct Session<'a> {
     /// Bytes that came behind the last message, at most one read of them.
     rest: Bytes,
     vitals: Vitals,
+    asked: Asked,
     phase: Phase,
     /// What the peer sent cannot be understood any more.
     failed: bool,
@@ -86,6 +96,7 @@ pub(crate) async fn run(
         decoder: Decoder::new(worker.ws_limits()),
         rest: conn.become_tunnel().into(),
         vitals: Vitals::new(monotonic_ms()),
+        asked: Asked::default(),
         phase: Phase::Open,
         failed: false,
         told: false,
@@ -128,6 +139,14 @@ impl Session<'_> {
             Some(Due::Ping) => {
                 self.control(Opcode::Ping, b"");
                 self.vitals.pinged(monotonic_ms());
+                let waiting = self.channel.outbox.borrow().len_bytes() as u64;
+                self.asked = Asked {
+                    end: self.conn.sent_bytes() + waiting,
+                    taken: self.conn.taken_bytes(),
+                };
+            }
+            Some(Due::Cut(_)) if self.phase == Phase::Open && self.comes_nearer() => {
+                self.vitals.pinged(monotonic_ms());
             }
             Some(Due::Cut(why)) => return Poll::Ready(self.cut(why, tell)),
             None => {}
@@ -165,6 +184,14 @@ impl Session<'_> {
         };
         self.conn.set_vitals(Some(self.vitals));
         end
+    }
+
+    /// Whether the peer has taken bytes before the ping since it was last looked at: what the kernel still holds of them
+    /// it cannot have answered.
+    fn comes_nearer(&mut self) -> bool {
+        let taken = self.conn.taken_bytes();
+        let before = std::mem::replace(&mut self.asked.taken, taken);
+        before < taken && before < self.asked.end
     }
 
     /// Gives the peer up without a word; the log is told unless it was before.

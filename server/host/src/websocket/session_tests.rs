@@ -40,6 +40,15 @@ async fn ended(conn: &Rc<Conn>, worker: &Worker, begin: Begin) -> (End, Option<&
     (end.expect("it ends"), told.get())
 }
 
+/// The worker's sweep as far as this connection goes, which is told of in time.
+async fn swept(conn: Rc<Conn>, worker: Rc<Worker>) {
+    let mut tick = tokio::time::interval(Duration::from_millis(1));
+    loop {
+        tick.tick().await;
+        conn.wake_if_silent(worker.rhythm(), monotonic_ms());
+    }
+}
+
 #[row(K27)]
 #[test]
 fn a_peer_of_many_small_messages_leaves_the_loop_to_others_in_between() {
@@ -106,31 +115,74 @@ fn a_peer_that_has_not_been_handed_its_ping_is_not_silent() {
             }
             while socket.recv().await.is_some() {}
         });
-        let swept = Rc::clone(&conn);
-        let session = tokio::task::spawn_local({
-            let worker = Rc::clone(&worker);
-            async move { ended(&conn, &worker, flood).await }
-        });
-        let until = monotonic_ms() + 10 * BOUND_MS;
-        while monotonic_ms() < until {
-            assert!(!session.is_finished(), "given up before it could answer");
-            swept.wake_if_silent(worker.rhythm(), monotonic_ms());
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
+        let sweep = tokio::task::spawn_local(swept(Rc::clone(&conn), Rc::clone(&worker)));
+        let ending = Rc::clone(&conn);
+        let mut session =
+            tokio::task::spawn_local(async move { ended(&conn, &worker, flood).await });
+        let bounds = Duration::from_millis(10 * BOUND_MS);
+        let given_up = tokio::time::timeout(bounds, &mut session).await;
+        given_up.expect_err("given up before it could answer");
         // It takes all at last, then it is asked, and says nothing.
         let mut client = scene.client.try_clone().expect("a descriptor");
         let reading = std::thread::spawn(move || {
             // How the connection ends is not what is asked about.
             let _ = std::io::copy(&mut client, &mut std::io::sink());
         });
-        while !session.is_finished() {
-            swept.wake_if_silent(worker.rhythm(), monotonic_ms());
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
         let told = session.await.expect("no panic");
         assert_eq!(told, (End::Cut, Some("no pong in time")));
-        swept.shutdown();
+        sweep.abort();
+        ending.shutdown();
         reading.join().expect("no panic");
+    });
+}
+
+#[row(K32)]
+#[test]
+fn a_peer_that_takes_what_stands_before_its_ping_is_not_silent() {
+    const BOUND_MS: u64 = 40;
+    /// More than the peer's kernel takes, and less than ours.
+    const ALL_BYTES: usize = 1 << 20;
+    const READ_BYTES: usize = 1 << 17;
+    let bound = BOUND_MS.to_string();
+    let settings = [
+        ("M0_WS_PING_MS", "10"),
+        ("M0_WS_PONG_TIMEOUT_MS", &*bound),
+        ("M0_WS_WINDOW_BYTES", "4194304"),
+    ];
+    let mut scene = Scene::new(&settings);
+    let narrow = socket2::SockRef::from(&scene.client).set_recv_buffer_size(READ_BYTES / 4);
+    narrow.expect("a socket takes a size");
+    Scene::on_a_loop(async {
+        let conn = scene.conn();
+        let worker = Rc::clone(&scene.worker);
+        let speaks = begin(|socket| async move {
+            let all = Message::Binary(vec![7; ALL_BYTES]);
+            socket.send(all).await.expect("it is open");
+            while socket.recv().await.is_some() {}
+        });
+        let (seen, sweeping) = (Rc::clone(&conn), Rc::clone(&worker));
+        let mut session =
+            tokio::task::spawn_local(async move { ended(&conn, &worker, speaks).await });
+        while seen.sent_bytes() < ALL_BYTES as u64 {
+            tokio::task::yield_now().await;
+        }
+        // Each time that the bound has passed once more it has taken something, and nothing else.
+        let mut taken = vec![0; READ_BYTES];
+        for _ in 0..ALL_BYTES / READ_BYTES - 1 {
+            let before = seen.taken_bytes();
+            scene.client.read_exact(&mut taken).expect("sent");
+            assert!(before < seen.taken_bytes(), "its kernel took all at once");
+            let bound = Duration::from_millis(2 * BOUND_MS);
+            let given_up = tokio::time::timeout(bound, &mut session).await;
+            given_up.expect_err("given up by itself");
+            seen.wake_if_silent(sweeping.rhythm(), monotonic_ms());
+            tokio::task::yield_now().await;
+            assert!(!session.is_finished(), "given up while it takes");
+        }
+        let sweep = tokio::task::spawn_local(swept(Rc::clone(&seen), sweeping));
+        let told = session.await.expect("no panic");
+        assert_eq!(told, (End::Cut, Some("no pong in time")));
+        sweep.abort();
     });
 }
 

@@ -43,7 +43,7 @@ fn pair() -> (TcpStream, Socket) {
 }
 
 #[cfg(target_os = "linux")]
-#[m0_spec::row(E128)]
+#[m0_spec::row(E141)]
 #[test]
 fn a_peer_that_reads_nothing_is_not_sent_to_beyond_the_bound() {
     let listener = listen_tcp((Ipv4Addr::LOCALHOST, 0).into(), 8).expect("a port is free");

@@ -4,7 +4,7 @@
 //! Invariant: a line is judged only once its CRLF is there, and never beyond 107 bytes.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::str::{FromStr, Split};
+use std::str::FromStr;
 
 use super::{Look, Told};
 
@@ -37,24 +37,26 @@ pub(super) fn look(bytes: &[u8]) -> Look {
 
 /// What stands between the prefix and the end of the line.
 fn line(bytes: &[u8]) -> Option<Told> {
-    let text = std::str::from_utf8(bytes).ok()?;
-    let mut words = text.split(' ');
+    let mut words = bytes.split(|&byte| byte == b' ');
     let told = match words.next()? {
-        // Whatever follows is to be ignored.
-        "UNKNOWN" => return Some(Told::Nothing),
-        "TCP4" => addresses::<Ipv4Addr>(&mut words)?,
-        "TCP6" => addresses::<Ipv6Addr>(&mut words)?,
+        // Whatever follows is to be ignored, text or not.
+        b"UNKNOWN" => return Some(Told::Nothing),
+        b"TCP4" => addresses::<Ipv4Addr>(&mut words)?,
+        b"TCP6" => addresses::<Ipv6Addr>(&mut words)?,
         _ => return None,
     };
     words.next().is_none().then_some(Told::Client(told))
 }
 
 /// The client's address out of both: each word stands there once, and each must be right.
-fn addresses<A: FromStr + Into<IpAddr>>(words: &mut Split<'_, char>) -> Option<SocketAddr> {
-    let source: A = words.next()?.parse().ok()?;
-    let _destination: A = words.next()?.parse().ok()?;
-    let source_port = port(words.next()?)?;
-    let _destination_port = port(words.next()?)?;
+fn addresses<'a, A: FromStr + Into<IpAddr>>(
+    words: &mut impl Iterator<Item = &'a [u8]>,
+) -> Option<SocketAddr> {
+    let mut word = || std::str::from_utf8(words.next()?).ok();
+    let source: A = word()?.parse().ok()?;
+    let _destination: A = word()?.parse().ok()?;
+    let source_port = port(word()?)?;
+    let _destination_port = port(word()?)?;
     Some(SocketAddr::new(source.into(), source_port))
 }
 

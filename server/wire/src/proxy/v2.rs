@@ -38,15 +38,17 @@ pub(super) fn look(bytes: &[u8]) -> Look {
     if command > 1 {
         return Look::Malformed("PROXY header of version 2 with an unknown command");
     }
+    let is_local = command == 0;
     let (family, transport) = (family_transport >> 4, family_transport & 0xf);
-    if family > 3 || transport > 2 {
+    // Of LOCAL even the family is to be ignored.
+    if !is_local && (family > 3 || transport > 2) {
         return Look::Malformed("PROXY header of version 2 with an unknown family");
     }
     let Some(header) = bytes.get(..length) else {
         return Look::More;
     };
     // The proxy speaks for itself, or does not know the family: nothing of the rest is meant for us.
-    if command == 0 || family == 0 {
+    if is_local || family == 0 {
         return Look::Header(length, Told::Nothing);
     }
     let size = [0, 12, 36, 216][usize::from(family)];

@@ -6,8 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Wake, Waker};
 
-use http::header::{ACCEPT_RANGES, CONTENT_LENGTH};
-use http_body_util::{BodyExt as _, Full};
+use http_body_util::Full;
 use m0_spec::row;
 
 use super::*;
@@ -156,6 +155,24 @@ fn what_is_not_worth_it_or_not_to_be_changed_passes_as_it_is() {
             answer(big(), &[JSON, (CACHE_CONTROL, "public, No-Transform")]),
         ),
         (
+            "not to be changed, on a line of its own",
+            answer(
+                big(),
+                &[
+                    JSON,
+                    (CACHE_CONTROL, "public"),
+                    (CACHE_CONTROL, "no-transform"),
+                ],
+            ),
+        ),
+        (
+            "not to be changed, behind what is no text",
+            answer(
+                big(),
+                &[JSON, (CACHE_CONTROL, "x=\"\u{e9}\", no-transform")],
+            ),
+        ),
+        (
             "with a digest",
             answer(
                 big(),
@@ -220,10 +237,11 @@ fn whoever_takes_no_coding_is_told_that_others_get_another_form() {
     }
     // HEAD and 304 stand for an answer that might be coded.
     let head = answer(text(0), &[JSON, (CONTENT_LENGTH, "5000")]);
-    let Coded::As(head) = Compression::new().code(Some(Coding::Gzip), true, head) else {
-        panic!("an answer without a body was coded");
+    let Coded::As(head) = Compression::new().code(None, true, head) else {
+        panic!("an answer that nobody wants coded was");
     };
     assert_eq!(head.headers()[VARY], "accept-encoding");
+    assert_eq!(head.headers()[CONTENT_LENGTH], "5000");
     let mut same = answer(text(0), &[(ETAG, "\"a\"")]);
     *same.status_mut() = StatusCode::NOT_MODIFIED;
     assert_eq!(code(Some(Coding::Gzip), same).0[VARY], "accept-encoding");
@@ -242,4 +260,68 @@ fn a_large_body_lets_others_go_first() {
         pauses >= (1 << 20) / (PIECES as usize * PIECE_BYTES) - 1,
         "{pauses} pauses"
     );
+}
+
+#[row(E128)]
+#[test]
+fn head_is_told_what_get_would_be() {
+    let fields = [
+        JSON,
+        (CONTENT_LENGTH, "5000"),
+        (ACCEPT_RANGES, "bytes"),
+        (ETAG, "\"a\""),
+        (CACHE_CONTROL, "public"),
+    ];
+    for coding in [Coding::Gzip, Coding::Brotli] {
+        let (get, coded) = code(Some(coding), answer(text(5_000), &fields));
+        assert!(coded.is_some());
+        // An application may leave the body of HEAD to the host, or leave it out itself; or say no length of it.
+        for (body, fields) in [(5_000, &fields[..]), (0, &fields), (5_000, &[JSON])] {
+            let asked = Compression::new().code(Some(coding), true, answer(text(body), fields));
+            let Coded::Other(head) = asked else {
+                panic!("{body} bytes: the fields of another form");
+            };
+            let (head, left) = head.into_parts();
+            assert_eq!(drain(left).0, "", "HEAD has no body");
+            assert!(!head.headers.contains_key(CONTENT_LENGTH));
+            assert_eq!(head.headers[CONTENT_ENCODING], coding.name());
+            if fields.len() > 1 {
+                assert_eq!(head.headers, get);
+            }
+        }
+        // What GET would not have coded keeps its length.
+        let small = answer(text(0), &[JSON, (CONTENT_LENGTH, "1023")]);
+        let Coded::As(small) = Compression::new().code(Some(coding), true, small) else {
+            panic!("coded");
+        };
+        assert_eq!(small.headers()[CONTENT_LENGTH], "1023");
+    }
+}
+
+#[row(E122)]
+#[test]
+fn what_has_not_changed_has_the_tag_of_the_form_that_is_held() {
+    let layers = crate::middleware::Middleware {
+        compression: Some(Compression::new()),
+        ..Default::default()
+    };
+    for (accepts, held, status, tag) in [
+        ("gzip", "W/\"a\"", StatusCode::NOT_MODIFIED, "W/\"a\""),
+        ("br", "\"b\", W/\"a\"", StatusCode::NOT_MODIFIED, "W/\"a\""),
+        ("gzip", "\"a\"", StatusCode::NOT_MODIFIED, "\"a\""),
+        ("gzip", "*", StatusCode::NOT_MODIFIED, "\"a\""),
+        ("identity", "W/\"a\"", StatusCode::NOT_MODIFIED, "\"a\""),
+        ("gzip", "W/\"a\"", StatusCode::PRECONDITION_FAILED, "\"a\""),
+    ] {
+        let asked = Request::get("/")
+            .header(ACCEPT_ENCODING, accepts)
+            .header(IF_NONE_MATCH, held);
+        let asked = layers.remember(&asked.body(()).expect("a request"));
+        let mut answer = answer(text(0), &[(ETAG, "\"a\"")]);
+        *answer.status_mut() = status;
+        let Coded::As(answer) = layers.code(Some(&asked), answer) else {
+            panic!("an answer without a body was coded");
+        };
+        assert_eq!(answer.headers()[ETAG], tag, "{accepts} and {held}");
+    }
 }

@@ -105,6 +105,7 @@ fn rules_that_contradict_themselves_are_refused_by_name() {
         rules(),
         Cors::of(["*"]),
         Cors::of(["http://[::1]:8080", "app+x://a_b", "https://1.2.3.4"]),
+        Cors::of(["http://a:443", "https://a:80", "app://a:80", "http://a:0"]),
     ] {
         assert_eq!(good.refusal(), None);
     }
@@ -120,6 +121,11 @@ fn rules_that_contradict_themselves_are_refused_by_name() {
         (Cors::of(["https://App.example"]), "is no origin"),
         (Cors::of(["https://a:99999"]), "is no origin"),
         (Cors::of(["https://a:b:1"]), "is no origin"),
+        (Cors::of(["https://a:443"]), "is no origin"),
+        (Cors::of(["http://a:80"]), "is no origin"),
+        (Cors::of(["https://a:0444"]), "is no origin"),
+        (Cors::of(["https://a:+444"]), "is no origin"),
+        (Cors::of(["https://a:"]), "is no origin"),
         (Cors::of(["null"]), "is no origin"),
         (Cors::of([PAGE]).methods(["GE T"]), "is no method"),
         (Cors::of([PAGE]).headers(["a b"]), "is no name of a field"),

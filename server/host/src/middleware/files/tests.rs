@@ -92,7 +92,7 @@ impl Root {
     }
 }
 
-#[row(E117)]
+#[row(E117, E119)]
 #[test]
 fn what_leads_out_or_is_hidden_is_the_applications() {
     let root = Root::new();
