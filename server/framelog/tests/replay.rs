@@ -112,3 +112,18 @@ fn each_reason_has_the_name_that_the_reset_event_carries() {
         ["too-old", "future", "epoch", "malformed"]
     );
 }
+
+#[m0_spec::row(F11)]
+#[test]
+fn each_reason_has_a_name_of_its_own() {
+    let reasons = [
+        Reason::TooOld,
+        Reason::Future,
+        Reason::Epoch,
+        Reason::Malformed,
+    ];
+    assert_eq!(
+        reasons.map(Reason::name),
+        ["too-old", "future", "epoch", "malformed"]
+    );
+}

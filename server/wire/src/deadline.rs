@@ -196,11 +196,6 @@ impl Progress {
         self.phase
     }
 
-    /// When that began, in milliseconds.
-    pub fn since_ms(&self) -> u64 {
-        self.since_ms
-    }
-
     fn enter(&mut self, phase: Phase, anew: bool, now_ms: u64) {
         if anew || phase != self.phase {
             self.phase = phase;

@@ -124,6 +124,13 @@ impl Reader {
     }
 
     /// Whether a header has begun to arrive.
+    ///
+    /// ```
+    /// let mut reader = m0_wire::proxy::Reader::new(true);
+    /// assert!(!reader.has_begun());
+    /// reader.feed(b"PRO");
+    /// assert!(reader.has_begun());
+    /// ```
     pub fn has_begun(&self) -> bool {
         !self.held.is_empty()
     }

@@ -16,9 +16,13 @@ fn masked(first: u8, payload: &[u8]) -> Vec<u8> {
     let mut bytes = vec![first];
     match payload.len() {
         length @ 0..=125 => bytes.push(0x80 | length as u8),
-        length => {
+        length @ 126..=0xffff => {
             bytes.push(0x80 | 0x7e);
             bytes.extend_from_slice(&(length as u16).to_be_bytes());
+        }
+        length => {
+            bytes.push(0x80 | 0x7f);
+            bytes.extend_from_slice(&(length as u64).to_be_bytes());
         }
     }
     bytes.extend_from_slice(&MASK);
@@ -220,6 +224,44 @@ fn what_is_above_a_limit_is_a_fault_of_1009_before_a_byte_of_it_is_held() {
     let fed = decoder.feed(&head);
     assert!(matches!(fed.event, Some(Event::Fault(_))), "{fed:?}");
     assert_eq!(decoder.heap_bytes(), 0);
+}
+
+#[m0_spec::row(K2, K3, K5)]
+#[test]
+fn a_length_is_read_in_each_of_its_three_sizes() {
+    let mut decoder = Decoder::new(Limits::default());
+    for bytes in [125, 126, 300, 0xffff, 0x1_0000, 70_000] {
+        let payload: Vec<u8> = (0..bytes).map(|at| at as u8).collect();
+        let event = decoder.feed(&masked(0x82, &payload)).event;
+        assert!(event == Some(Event::Binary(payload)), "{bytes} bytes");
+    }
+    let most = decoder.feed(&masked(0x89, &[1; 125])).event;
+    assert_eq!(most, Some(Event::Ping(vec![1; 125])));
+    // The longest that the protocol has is too much, and no breach of it.
+    for (length, wanted) in [(i64::MAX as u64, code::TOO_BIG), (1 << 63, code::PROTOCOL)] {
+        let head = [&[0x82, 0xff][..], &length.to_be_bytes(), &MASK].concat();
+        let event = Decoder::new(LIMITS).feed(&head).event;
+        let fault = matches!(event, Some(Event::Fault(fault)) if fault.code == wanted);
+        assert!(fault, "{length}: {event:?}");
+    }
+}
+
+#[m0_spec::row(K6)]
+#[test]
+fn what_is_held_of_a_message_and_of_a_control_frame_inside_it_is_counted() {
+    let mut decoder = Decoder::new(LIMITS);
+    let mut feed = |bytes: &[u8]| {
+        let event = decoder.feed(bytes).event;
+        (event, decoder.heap_bytes())
+    };
+    let (event, held) = feed(&masked(0x02, &[7; 100]));
+    assert!(event.is_none() && held >= 100, "{held}");
+    let ping = masked(0x89, &[1; 50]);
+    let (event, both) = feed(&ping[..36]);
+    assert!(event.is_none() && both >= held + 30, "{both}");
+    assert_eq!(feed(&ping[36..]), (Some(Event::Ping(vec![1; 50])), held));
+    let whole = (Some(Event::Binary(vec![7; 100])), 0);
+    assert_eq!(feed(&masked(0x80, b"")), whole);
 }
 
 #[m0_spec::row(K6)]

@@ -302,3 +302,39 @@ fn every_short_sequence_of_sharp_bytes_has_a_verdict() {
         );
     }
 }
+
+#[m0_spec::row(W16, W24, K1)]
+#[test]
+fn a_field_that_decides_is_known_by_its_whole_name() {
+    let mut other = scanner();
+    // Names as long as Connection, Upgrade and Transfer-Encoding.
+    passes(
+        &mut other,
+        b"POST / HTTP/1.1\r\nHost: a\r\nUser-Agent: close\r\nIf-Modified-Since: chunked\r\nContent-Length: 0\r\n\r\n",
+    );
+    assert_eq!((other.keep_alive(), other.phase()), (true, Phase::Complete));
+    let mut asks = scanner();
+    passes(
+        &mut asks,
+        b"GET / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nReferer: x\r\n\r\n",
+    );
+    assert!(!asks.wants_upgrade() && !asks.is_undecided());
+}
+
+#[m0_spec::row(W10, W25)]
+#[test]
+fn a_refusal_says_what_was_wrong_with_the_line() {
+    for (line, reason) in [
+        (&b" folded: b"[..], "folded field line"),
+        (b"\tfolded", "folded field line"),
+        (b"Name : b", "blank in or after a field name"),
+        (b"Name: \0b", "NUL in the head"),
+        (b"Name: \x01b", "control character in the head"),
+        (b"Name: \x7fb\0", "control character in the head"),
+    ] {
+        let head = [b"GET / HTTP/1.1\r\nHost: a\r\n", line, b"\r\n\r\n"].concat();
+        let refusal = drive::outcome(Limits::default(), &head).refusal;
+        let refusal = refusal.unwrap_or_else(|| panic!("{reason}: passed"));
+        assert_eq!(refusal.reason, reason, "{}", line.escape_ascii());
+    }
+}

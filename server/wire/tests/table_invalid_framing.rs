@@ -62,6 +62,8 @@ const CODINGS: &[Bad] = &[
     bad("empty element in front", "6.1", 400, b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: ,chunked\r\n\r\n0\r\n\r\n"),
     bad("empty element behind", "6.1", 400, b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked,\r\n\r\n0\r\n\r\n"),
     bad("chunked with a parameter", "7", 400, b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked;q=1\r\n\r\n0\r\n\r\n"),
+    bad("chunked with a parameter, then chunked", "7", 400, b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked;q=1, chunked\r\n\r\n0\r\n\r\n"),
+    bad("what is no token, then chunked", "6.1", 400, b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: g@zip, chunked\r\n\r\n0\r\n\r\n"),
     bad("in quotes", "6.1", 400, b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: \"chunked\"\r\n\r\n0\r\n\r\n"),
     bad("two words", "6.1", 400, b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: x chunked\r\n\r\n0\r\n\r\n"),
     bad("chunked in HTTP/1.0", "6.1", 400, b"POST / HTTP/1.0\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
@@ -129,6 +131,9 @@ fn a_target_over_its_limit_is_answered_414() {
         b"GET /0123456789012345678 HTTP/1.1\r\nHost: a\r\n\r\n",
     );
     assert_eq!((exact.refusal, exact.requests), (None, 1));
+    let exact = drive::outcome(small(), b"GET /0123456789012345678\r\n\r\n");
+    let refusal = exact.refusal.expect("it has no version");
+    assert_eq!(refusal.status, 400, "its target is not too long");
 }
 
 #[rustfmt::skip]

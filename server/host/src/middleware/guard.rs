@@ -213,7 +213,10 @@ impl Reading {
     fn of(self, path: &str) -> Vec<u8> {
         let steps: Vec<Vec<u8>> = if self.decodes_first {
             let decoded = decode(path);
-            decoded.split(is_slash).map(<[u8]>::to_vec).collect()
+            decoded
+                .split(|byte| *byte == b'/')
+                .map(<[u8]>::to_vec)
+                .collect()
         } else {
             path.split('/').map(decode).collect()
         };
@@ -232,10 +235,6 @@ impl Reading {
             .flat_map(|step| [b"/", *step].concat())
             .collect()
     }
-}
-
-fn is_slash(byte: &u8) -> bool {
-    *byte == b'/'
 }
 
 /// Percent-decodes once; what is no encoding stays.

@@ -57,6 +57,8 @@ fn decode(step: &str) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write as _;
+
     use m0_spec::row;
     use proptest::prelude::*;
 
@@ -150,9 +152,9 @@ mod tests {
                         if plain && bits >> (at % 64) & 1 == 0 {
                             path.push(char::from(byte));
                         } else if at % 2 == 0 {
-                            path.push_str(&format!("%{byte:02x}"));
+                            write!(path, "%{byte:02x}").expect("a string takes every write");
                         } else {
-                            path.push_str(&format!("%{byte:02X}"));
+                            write!(path, "%{byte:02X}").expect("a string takes every write");
                         }
                     }
                 }

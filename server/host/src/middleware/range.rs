@@ -176,7 +176,7 @@ mod tests {
             (None, Some(_)) => first.is_empty(),
             (None, None) => false,
         };
-        right && unit.to_ascii_lowercase() == "bytes"
+        right && unit.eq_ignore_ascii_case("bytes")
     }
 
     proptest! {
