@@ -90,7 +90,8 @@ fn run(session: &Session, report: &mut Report) -> Result<()> {
             for turn in 0..who.len() {
                 let at = (round + turn) % who.len();
                 session.shows(&format!("{what}, {}", names[at]));
-                let seen = measure(session, who[at], streams, pace)
+                let server = start(session, who[at], pace)?;
+                let seen = measure(&server, streams, pace)
                     .with_context(|| format!("{what}, {}", names[at]))?;
                 asked.add(at, seen.cpu, seen.delivered)?;
                 rounds[at].push(seen);
@@ -129,15 +130,18 @@ fn tell_counts(report: &mut Report, name: &str, rounds: &[Round]) -> Result<()> 
     Ok(())
 }
 
-fn measure(session: &Session, who: Option<Peer>, streams: usize, pace: Pace) -> Result<Round> {
+fn start(session: &Session, who: Option<Peer>, pace: Pace) -> Result<Server> {
     let period_ms = match pace {
         Pace::Every(ms) => ms,
         Pace::Bursts(..) => NEVER_MS,
     };
-    let server = match who {
-        Some(peer) => session.peer(peer, period_ms)?,
-        None => session.host_check(1, |launch| launch.env("M0_HOSTCHECK_PERIOD_MS", period_ms))?,
-    };
+    match who {
+        Some(peer) => session.peer(peer, period_ms),
+        None => session.host_check(1, |launch| launch.env("M0_HOSTCHECK_PERIOD_MS", period_ms)),
+    }
+}
+
+fn measure(server: &Server, streams: usize, pace: Pace) -> Result<Round> {
     let mut audience = Audience::open(server.address(), streams)?;
     let pids = server.pids();
     let (before, cpu) = match pace {
@@ -149,7 +153,7 @@ fn measure(session: &Session, who: Option<Peer>, streams: usize, pace: Pace) -> 
             audience.listen_for(LISTEN)?;
             (before, Cpu::of(&pids)?.since(start))
         }
-        Pace::Bursts(bursts, each) => at_full_rate(&server, &mut audience, &pids, (bursts, each))?,
+        Pace::Bursts(bursts, each) => at_full_rate(server, &mut audience, &pids, (bursts, each))?,
     };
     let counts: Vec<u64> = audience
         .counts()

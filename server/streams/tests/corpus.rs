@@ -57,7 +57,12 @@ fn hold(name: &str, data: &str, comment: &str) {
         last_event_id: "7-1".to_owned(),
     };
     let seen = interpret(&text);
-    assert_eq!(seen.events, [expected.clone()], "{}", text.escape_ascii());
+    assert_eq!(
+        seen.events,
+        std::slice::from_ref(&expected),
+        "{}",
+        text.escape_ascii()
+    );
     assert_eq!((seen.retry, seen.comments), (None, 1));
     // Twice in a row it is twice the same: nothing of it reaches into what follows.
     let mut twice = text.clone();

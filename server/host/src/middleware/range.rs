@@ -165,7 +165,9 @@ mod tests {
         let number = |text: &str| {
             let digits = !text.is_empty() && text.chars().all(|digit| digit.is_ascii_digit());
             let value = text.chars().filter_map(|digit| digit.to_digit(10));
-            let value = value.fold(0_u128, |sum, digit| sum * 10 + u128::from(digit));
+            // Of 42 digits it is the most there is, which is as wrong as the number itself.
+            let more = |sum: u128, digit| sum.saturating_mul(10).saturating_add(u128::from(digit));
+            let value = value.fold(0, more);
             digits
                 .then_some(value)
                 .filter(|value| *value <= u128::from(u64::MAX))
