@@ -793,6 +793,9 @@ pub const F27: Row = Row { id: "F27", title: "A dead worker is not taken for an 
 /// A worker killed at any moment leaves words that the repair brings to rest and its successor takes over.
 pub const F28: Row = Row { id: "F28", title: "A worker killed at any moment leaves words that the repair brings to rest and its successor takes over." };
 
+/// Whoever waits for the log's lock looks at it at least every 200 us, and gives up after about 50 ms.
+pub const F29: Row = Row { id: "F29", title: "Whoever waits for the log's lock looks at it at least every 200 us, and gives up after about 50 ms." };
+
 /// The attribute row leaves a test's behaviour as it was.
 pub const H1: Row = Row { id: "H1", title: "The attribute row leaves a test's behaviour as it was." };
 
@@ -1730,6 +1733,7 @@ pub const ALL: &[Row] = &[
     F26,
     F27,
     F28,
+    F29,
     H1,
     H2,
     H3,

@@ -24,7 +24,7 @@ fn a_lock_that_is_held_is_waited_for_until_the_bound() {
     });
     let (refused, waited) = inner.expect("the frame was written");
     assert_eq!(refused, Err(AppendError::Busy { holder: 7 }));
-    // Its last 44 looks are a millisecond apart.
+    // Its last 277 looks are 160 us apart.
     assert!(waited >= Duration::from_millis(44), "{waited:?}");
     assert_eq!(outer.map(|id| id.seq), Ok(1), "the holder goes on");
     assert_eq!(log.append(8, |_, _| ()).map(|id| id.seq), Ok(2));
