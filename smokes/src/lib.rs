@@ -16,6 +16,7 @@ pub mod events;
 pub mod fake;
 pub mod headroom;
 pub mod helper;
+pub mod http2;
 pub mod launch;
 pub mod lines;
 pub mod load;

@@ -136,6 +136,21 @@ impl Peer {
         stopped
     }
 
+    /// Drops what came, and sends what the connection takes at once; how many bytes that was.
+    pub fn push(&mut self, bytes: &[u8]) -> Result<usize> {
+        self.pending.clear();
+        self.socket.set_nonblocking(true)?;
+        let mut block = [0; 16 * 1024];
+        while let Ok(1..) = self.socket.read(&mut block) {}
+        let sent = self.socket.write(bytes);
+        self.socket.set_nonblocking(false)?;
+        match sent {
+            Ok(count) => Ok(count),
+            Err(error) if is_silence(error.kind()) => Ok(0),
+            Err(error) => Err(error).context("send"),
+        }
+    }
+
     /// Ends our direction; the other side may still answer.
     pub fn half_close(&mut self) -> Result<()> {
         self.socket.shutdown(Shutdown::Write).context("half-close")

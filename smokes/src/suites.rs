@@ -14,6 +14,8 @@ pub mod endure;
 pub mod files;
 pub mod guards;
 pub mod http;
+pub mod http2;
+pub mod http2_bounds;
 pub mod last_request;
 pub mod layers;
 pub mod limits;
@@ -56,6 +58,8 @@ pub fn all() -> Vec<Phase> {
         last_request::PHASES,
         listeners::PHASES,
         proxied::PHASES,
+        http2::PHASES,
+        http2_bounds::PHASES,
         table::PHASES,
         seams::PHASES,
         files::PHASES,

@@ -709,6 +709,30 @@ pub const E140: Row = Row { id: "E140", title: "A connection that sends an answe
 /// For a TCP connection the kernel holds at most 128 KiB that were not sent yet, whoever bound the listener.
 pub const E141: Row = Row { id: "E141", title: "For a TCP connection the kernel holds at most 128 KiB that were not sent yet, whoever bound the listener." };
 
+/// Without M0\_HTTP2=1 the preface of HTTP/2 is answered 505 by a text that names the variable, and nothing behind it is served.
+pub const E150: Row = Row { id: "E150", title: "Without M0_HTTP2=1 the preface of HTTP/2 is answered 505 by a text that names the variable, and nothing behind it is served." };
+
+/// A request over HTTP/2 is held to the limits of one over HTTP/1.1, by the same variables and with the same answers.
+pub const E151: Row = Row { id: "E151", title: "A request over HTTP/2 is held to the limits of one over HTTP/1.1, by the same variables and with the same answers." };
+
+/// A held stream over HTTP/2 carries every frame in order; one that its client does not read is told of the gap and ends alone.
+pub const E152: Row = Row { id: "E152", title: "A held stream over HTTP/2 carries every frame in order; one that its client does not read is told of the gap and ends alone." };
+
+/// At the drain a connection of HTTP/2 is told GOAWAY; what is in flight is answered within the bound, streams are told, and where nothing is in flight it ends within 500 ms, whatever its client says.
+pub const E153: Row = Row { id: "E153", title: "At the drain a connection of HTTP/2 is told GOAWAY; what is in flight is answered within the bound, streams are told, and where nothing is in flight it ends within 500 ms, whatever its client says." };
+
+/// What is in flight on a connection of HTTP/2 is known by its frames, however they are cut, until the last byte of each answer is with the socket.
+pub const E154: Row = Row { id: "E154", title: "What is in flight on a connection of HTTP/2 is known by its frames, however they are cut, until the last byte of each answer is with the socket." };
+
+/// Floods of HTTP/2 (resets, CONTINUATION, empty frames, PING, SETTINGS) are bounded in memory and hold up nobody else; those beyond a bound are told so by GOAWAY.
+pub const E155: Row = Row { id: "E155", title: "Floods of HTTP/2 (resets, CONTINUATION, empty frames, PING, SETTINGS) are bounded in memory and hold up nobody else; those beyond a bound are told so by GOAWAY." };
+
+/// Over HTTP/2 a head that stays incomplete and an idle connection end at the deadlines of HTTP/1.1, and an answer that its client does not take ends alone.
+pub const E156: Row = Row { id: "E156", title: "Over HTTP/2 a head that stays incomplete and an idle connection end at the deadlines of HTTP/1.1, and an answer that its client does not take ends alone." };
+
+/// The client of a connection of HTTP/2 that has had the requests of M0\_MAX\_REQUESTS\_PER\_CONNECTION is told by GOAWAY; what crossed that is served, and whoever goes on is cut.
+pub const E157: Row = Row { id: "E157", title: "The client of a connection of HTTP/2 that has had the requests of M0_MAX_REQUESTS_PER_CONNECTION is told by GOAWAY; what crossed that is served, and whoever goes on is cut." };
+
 /// A frame appended is read whole, with the id it was stamped with.
 pub const F1: Row = Row { id: "F1", title: "A frame appended is read whole, with the id it was stamped with." };
 
@@ -1705,6 +1729,14 @@ pub const ALL: &[Row] = &[
     E130,
     E140,
     E141,
+    E150,
+    E151,
+    E152,
+    E153,
+    E154,
+    E155,
+    E156,
+    E157,
     F1,
     F2,
     F3,

@@ -220,7 +220,7 @@ fn engine(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for file in rust(tree).filter(|file| file.is_under("server/") && !file.is(ENGINE)) {
         for token in &Tokens::of(file).flat {
-            if ["hyper", "hyper_util"].contains(&token.text.as_str()) {
+            if ["hyper", "hyper_util", "h2"].contains(&token.text.as_str()) {
                 findings.push(token.finding(
                     file,
                     format!("names {}, which {ENGINE} alone may", token.text),

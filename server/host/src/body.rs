@@ -1,15 +1,21 @@
 //! The body of a request, as an application reads it.
 //!
 //! Owns the type that applications name. Refuses to know framing: the engine delivers, the scanner has
-//! already judged. Invariant: at most `M0_MAX_BODY_BYTES` pass, because the scanner refuses the rest.
+//! already judged. Invariant: at most `M0_MAX_BODY_BYTES` pass, because the scanner refuses the rest, or where no
+//! scanner stands (over HTTP/2) the body itself.
 
 use std::fmt;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use m0_unix::sockets::Peer;
+use m0_wire::http2::Fault;
+use tokio::time::{Sleep, sleep};
 
 use crate::engine::EngineBody;
 
@@ -29,11 +35,102 @@ use crate::engine::EngineBody;
 pub struct RequestBody {
     inner: EngineBody,
     peer: Peer,
+    bounds: Option<Box<Bounds>>,
+}
+
+/// What a body that no scanner has seen may be.
+struct Bounds {
+    left: u64,
+    /// Longest wait for the next piece.
+    stall: Duration,
+    /// A timer only while a piece is waited for.
+    waits: Option<Pin<Box<Sleep>>>,
+    stopped: Arc<Stopped>,
+}
+
+/// Why a body goes no further, for whoever answers in the application's place. The application may read the body
+/// wherever it likes.
+#[derive(Debug, Default)]
+pub(crate) struct Stopped {
+    status: AtomicU16,
+}
+
+impl Stopped {
+    const TOO_LONG: Fault = Fault {
+        status: 413,
+        reason: "body is too long",
+    };
+    const STALLED: Fault = Fault {
+        status: 408,
+        reason: "body stalled",
+    };
+
+    /// The reason, once there is one.
+    pub(crate) fn fault(&self) -> Option<Fault> {
+        // The status says it all: nothing else is read with it.
+        let status = self.status.load(Ordering::Relaxed);
+        [Self::TOO_LONG, Self::STALLED]
+            .into_iter()
+            .find(|fault| fault.status == status)
+    }
+
+    fn because(&self, fault: Fault) -> BodyError {
+        self.status.store(fault.status, Ordering::Relaxed);
+        BodyError {
+            message: fault.reason.to_owned(),
+        }
+    }
+}
+
+impl Bounds {
+    /// Judges what the engine has: a piece that is one too many, or one that is waited for too long.
+    fn judge(
+        &mut self,
+        cx: &mut Context<'_>,
+        polled: Poll<Option<Result<Frame<Bytes>, BodyError>>>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        match &polled {
+            Poll::Pending => {
+                let stall = self.stall;
+                let waits = self.waits.get_or_insert_with(|| Box::pin(sleep(stall)));
+                if waits.as_mut().poll(cx).is_ready() {
+                    return Poll::Ready(Some(Err(self.stopped.because(Stopped::STALLED))));
+                }
+            }
+            Poll::Ready(Some(Ok(frame))) => {
+                self.waits = None;
+                let bytes = frame.data_ref().map_or(0, Bytes::len) as u64;
+                let Some(left) = self.left.checked_sub(bytes) else {
+                    return Poll::Ready(Some(Err(self.stopped.because(Stopped::TOO_LONG))));
+                };
+                self.left = left;
+            }
+            Poll::Ready(_) => self.waits = None,
+        }
+        polled
+    }
 }
 
 impl RequestBody {
     pub(crate) fn new(inner: EngineBody, peer: Peer) -> Self {
-        RequestBody { inner, peer }
+        RequestBody {
+            inner,
+            peer,
+            bounds: None,
+        }
+    }
+
+    /// A body that no scanner has seen: at most so many bytes, no piece of which takes longer than `stall`.
+    pub(crate) fn bounded(self, most: u64, stall: Duration, stopped: Arc<Stopped>) -> Self {
+        RequestBody {
+            bounds: Some(Box::new(Bounds {
+                left: most,
+                stall,
+                waits: None,
+                stopped,
+            })),
+            ..self
+        }
     }
 
     /// Who sent the request: the other end of the connection, or the client that a proxy told of, where the operator
@@ -65,11 +162,15 @@ impl Body for RequestBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
-        Pin::new(&mut self.inner)
+        let polled = Pin::new(&mut self.inner)
             .poll_frame(cx)
             .map_err(|error| BodyError {
                 message: error.to_string(),
-            })
+            });
+        match &mut self.bounds {
+            None => polled,
+            Some(bounds) => bounds.judge(cx, polled),
+        }
     }
 
     fn is_end_stream(&self) -> bool {

@@ -289,6 +289,8 @@ impl Reader<'_> {
             health: self.switch("M0_HEALTH"),
             metrics: self.target("M0_METRICS"),
             request_id: self.switch("M0_REQUEST_ID"),
+            http2: self.switch("M0_HTTP2"),
+            http2_max_streams: self.number("M0_HTTP2_MAX_STREAMS") as u32,
             backlog: self.number("M0_BACKLOG") as i32,
             first_byte_timeout: self.millis("M0_FIRST_BYTE_TIMEOUT_MS"),
             head_timeout: self.millis("M0_HEAD_TIMEOUT_MS"),

@@ -8,6 +8,8 @@ mod answering;
 mod driving;
 mod emptied;
 mod header;
+mod http2;
+mod sending;
 mod stream;
 mod timing;
 mod upgraded;
@@ -21,13 +23,13 @@ use http::HeaderValue;
 use m0_page::{Share, WorkerCounter};
 use m0_streams::Fate;
 use m0_unix::clock::monotonic_ms;
-use m0_unix::sockets::{self, Peer};
+use m0_unix::sockets::Peer;
+use m0_wire::http2::Preface;
 use m0_wire::proxy::Reader;
 use m0_wire::ws::Vitals;
 use m0_wire::{Expired, Phase, Place, Progress, Refusal, Scanner, Verdict};
 use serde_json::json;
 use socket2::Socket;
-use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 use crate::access::Entry;
@@ -35,6 +37,7 @@ use crate::log;
 use crate::settings::Level;
 
 pub(crate) use answering::Response;
+pub(crate) use http2::Http2;
 pub(crate) use stream::Held;
 
 /// Largest single read. One buffer of this size serves all connections of a worker.
@@ -76,6 +79,10 @@ pub(crate) struct Conn {
     peer_text: OnceCell<Rc<str>>,
     /// Of a connection whose first bytes are a proxy's header, until it is whole.
     header: RefCell<Option<Box<Reader>>>,
+    /// Of a connection that may speak HTTP/2, until its first bytes have said.
+    preface: Cell<Option<Preface>>,
+    /// Of a connection that speaks it.
+    http2: OnceCell<Box<Http2>>,
     /// Came while its worker drains.
     late: bool,
     over_tcp: bool,
@@ -128,6 +135,8 @@ impl Conn {
             peer: Cell::new(peer),
             peer_text: OnceCell::new(),
             header: RefCell::new(None),
+            preface: Cell::new(None),
+            http2: OnceCell::new(),
             late,
             over_tcp: matches!(peer, Peer::Tcp(_)),
             share,
@@ -189,6 +198,8 @@ impl Conn {
                 // Nobody knows yet what comes next; it waits in the socket until the answer is out.
                 None if scanner.is_undecided() => return Poll::Pending,
                 None if self.eof.get() => return Poll::Ready(Ok(())),
+                // The driver gives it to another engine.
+                None if self.http2().is_some() => return Poll::Pending,
                 // The driver closes.
                 None if matches!(self.interruption.get(), Some(Interruption::Header(_))) => {
                     return Poll::Pending;
@@ -213,6 +224,9 @@ impl Conn {
                     false
                 };
                 let requests = scanner.requests_seen();
+                if !self.read_preface(bytes, &mut scanner) {
+                    return Poll::Ready(Ok(false));
+                }
                 let fed = scanner.feed(bytes);
                 if fed.pass > 0 {
                     give(&bytes[..fed.pass]);
@@ -279,109 +293,8 @@ impl Conn {
         !matches!(self.socket.get_ref().peek(&mut one), Err(error) if error.kind() == io::ErrorKind::WouldBlock)
     }
 
-    /// Sends bytes for the engine.
-    pub(crate) fn poll_send(&self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        loop {
-            let mut guard = match self.socket.poll_write_ready(cx) {
-                Poll::Ready(guard) => guard?,
-                Poll::Pending => {
-                    self.note_blocked();
-                    return Poll::Pending;
-                }
-            };
-            match guard.try_io(|socket| socket.get_ref().send(bytes)) {
-                Ok(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
-                Ok(result) => {
-                    if let Ok(sent) = result {
-                        self.note_sent(sent);
-                    }
-                    return Poll::Ready(result);
-                }
-                Err(_would_block) => {}
-            }
-        }
-    }
-
-    /// Sends what the socket takes now, without a task to wake: the fan-out's way.
-    pub(crate) fn send_now(&self, bytes: &[u8]) -> io::Result<usize> {
-        let sent = self
-            .socket
-            .try_io(Interest::WRITABLE, |socket| socket.send(bytes));
-        match sent {
-            Ok(n) => {
-                self.note_sent(n);
-                Ok(n)
-            }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                self.note_blocked();
-                Ok(0)
-            }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(0),
-            Err(error) => Err(error),
-        }
-    }
-
-    fn note_blocked(&self) {
-        if !self.blocked.replace(true) {
-            self.queued.set(self.queue_bytes());
-            self.note(|progress| progress.wrote(0, true, monotonic_ms()));
-        }
-    }
-
-    /// Bytes that the peer has not acknowledged; as many as can be where that cannot be told.
-    fn queue_bytes(&self) -> usize {
-        sockets::unacknowledged_bytes(self.socket.get_ref()).unwrap_or(usize::MAX)
-    }
-
-    /// Whether the peer has taken bytes since the last look although the socket still takes none: the
-    /// kernel calls a socket writable again only when a third of its buffer is free, and a peer that
-    /// reads steadily must not be cut for that. If so, its time starts anew.
-    pub(crate) fn has_drained_a_little(&self) -> bool {
-        if !self.blocked.get() {
-            return false;
-        }
-        let before = self.queued.replace(self.queue_bytes());
-        let drained = self.queued.get() < before;
-        if drained {
-            self.note(|progress| progress.wrote(1, true, monotonic_ms()));
-        }
-        drained
-    }
-
-    fn note_sent(&self, bytes: usize) {
-        self.bytes_went();
-        if self.blocked.replace(false) {
-            self.note(|progress| progress.wrote(bytes, false, monotonic_ms()));
-        }
-        self.sent.set(self.sent.get() + bytes as u64);
-        self.share
-            .counter(WorkerCounter::BytesSent)
-            .add(bytes as u64);
-    }
-
     pub(crate) fn is_http10(&self) -> bool {
         self.scanner.borrow().is_http10()
-    }
-
-    /// Sends FIN, unless an answer of the host's own is still to be written.
-    pub(crate) fn engine_shutdown(&self) {
-        if self.refusal.get().is_none() {
-            self.shutdown();
-        }
-    }
-
-    /// Sends FIN once.
-    pub(crate) fn shutdown(&self) {
-        if !self.shut.replace(true) {
-            // A peer that is gone already has nothing to be told.
-            let _ = sockets::shutdown_write(self.socket.get_ref());
-        }
-    }
-
-    /// Makes the close of this socket a reset: the peer must not take a cut answer for a whole one.
-    pub(crate) fn reset_on_close(&self) {
-        // Without it the close is an ordinary one.
-        let _ = sockets::reset_on_close(self.socket.get_ref());
     }
 
     /// A handler or a body panicked and was caught.
@@ -408,8 +321,11 @@ impl Conn {
     }
 
     pub(crate) fn phase(&self) -> Phase {
-        if self.header_has_begun() {
+        if self.header_has_begun() || self.preface_has_begun() {
             return Phase::Head;
+        }
+        if let Some(http2) = self.http2() {
+            return http2.phase();
         }
         self.scanner.borrow().phase()
     }

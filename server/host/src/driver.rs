@@ -4,6 +4,8 @@
 //! host's own last words, and a close that lets them arrive. Refuses to know how bytes are judged or
 //! written. Invariant: every way out of here closes the connection and says so once.
 
+mod http2;
+
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Context, Poll};
@@ -40,12 +42,15 @@ enum Outcome {
     Ended(EngineEnd, Response),
     Interrupted(Interruption, Response),
     TakenOver,
+    /// Its first bytes were the preface of HTTP/2.
+    Http2,
     /// The drain found nothing asked and nothing being answered.
     Idle,
 }
 
 /// Drives one connection to its end.
 pub(crate) async fn drive<S: Handle>(conn: Rc<Conn>, handler: S, worker: Rc<Worker>) {
+    let spare = worker.settings().http2.then(|| handler.clone());
     let outcome = engine_part(&conn, handler, &worker).await;
     match outcome {
         Outcome::Ended(end, response) => {
@@ -62,6 +67,11 @@ pub(crate) async fn drive<S: Handle>(conn: Rc<Conn>, handler: S, worker: Rc<Work
         }
         Outcome::Interrupted(why, response) => interrupted(&conn, &worker, why, response).await,
         Outcome::TakenOver => take_over(&conn, &worker).await,
+        // In a box, so that other connections need no room for it.
+        Outcome::Http2 => {
+            let handler = spare.expect("a preface is awaited where HTTP/2 is on");
+            Box::pin(http2::drive(&conn, handler, &worker)).await;
+        }
         Outcome::Idle => conn.shutdown(),
     }
 }
@@ -95,6 +105,9 @@ async fn engine_part<S: Handle>(conn: &Rc<Conn>, handler: S, worker: &Rc<Worker>
         }
         if conn.taken_over() {
             return Poll::Ready(Outcome::TakenOver);
+        }
+        if conn.http2().is_some() {
+            return Poll::Ready(Outcome::Http2);
         }
         if let Poll::Ready(end) = polled {
             return Poll::Ready(Outcome::Ended(end, conn.response()));
@@ -139,7 +152,7 @@ async fn interrupted(conn: &Rc<Conn>, worker: &Worker, why: Interruption, respon
 /// Bytes were refused: they are answered once, unless the answer to their request is out or on its way.
 async fn refused(conn: &Rc<Conn>, worker: &Worker, refusal: Refusal, response: Response) {
     let id = last_id(conn, worker, refusal.place == Place::Body);
-    tell_refusal(conn, &refusal, id.as_ref());
+    tell_refusal(conn, refusal.status, refusal.reason, id.as_ref());
     let answerable = matches!(response, Response::None | Response::Pending);
     if !conn.is_unanswered(&refusal) {
         // A second answer would be taken for that to another request.
@@ -315,9 +328,9 @@ async fn linger(conn: &Rc<Conn>, worker: &Worker, most: usize) {
     let _ = timeout_at(bound, drained).await;
 }
 
-fn tell_refusal(conn: &Conn, refusal: &Refusal, id: Option<&HeaderValue>) {
-    let mut told =
-        json!({ "status": refusal.status, "why": refusal.reason, "peer": conn.peer().to_string() });
+/// Tells of a request that was refused, with the id of its answer where that has one.
+pub(crate) fn tell_refusal(conn: &Conn, status: u16, reason: &str, id: Option<&HeaderValue>) {
+    let mut told = json!({ "status": status, "why": reason, "peer": conn.peer().to_string() });
     if let Some(id) = id.and_then(|id| id.to_str().ok()) {
         told["id"] = id.into();
     }
@@ -357,9 +370,11 @@ pub(crate) fn refuse(worker: &Rc<Worker>, socket: Socket, peer: Peer) {
 /// The sweep over all connections of a worker: one clock read, one look at each.
 pub(crate) fn sweep(worker: &Worker) {
     let now = monotonic_ms();
+    let deadlines = worker.deadlines();
     worker.each_conn(|conn| {
         conn.wake_if_silent(worker.rhythm(), now);
-        if let Some(expired) = conn.expired(worker.deadlines(), now)
+        let beside = conn.http2().and_then(|it| it.expired(deadlines, now));
+        if let Some(expired) = beside.or_else(|| conn.expired(deadlines, now))
             && !conn.has_drained_a_little()
         {
             conn.interrupt(Interruption::Expired(expired));

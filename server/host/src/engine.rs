@@ -2,24 +2,44 @@
 //!
 //! The sole file that names hyper. Owns the translation between hyper's types and the host's. Refuses
 //! to know deadlines, drains and streams: `driver` decides, `conn` holds the socket. Invariant: hyper
-//! sees only bytes that the scanner passed, and it never sees the socket.
+//! sees only bytes that the scanner passed, or the ledger of HTTP/2, and it never sees the socket.
 
+use std::cell::Cell;
 use std::convert::Infallible;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::io;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
-use hyper::rt::{Read, ReadBufCursor, Write};
-use hyper::server::conn::http1;
+use hyper::rt::{Executor, Read, ReadBufCursor, Write};
+use hyper::server::conn::{http1, http2};
 use hyper::service::Service;
+use tokio::task::spawn_local;
 
 use crate::answer::AnswerBody;
 use crate::body::RequestBody;
 use crate::conn::Conn;
+use crate::exchange::{Beside, Exchange, Pieces};
 use crate::settings::Settings;
 use crate::turn::Turn;
+
+/// Streams that a peer may begin and reset before the host has looked at them; one more ends the connection
+/// (CVE-2023-44487). A client that gives requests up does so once it has waited for a while.
+const RESETS_UNSEEN: usize = 20;
+
+/// Streams of a connection that the host may have reset because of what the peer sent; one more ends it
+/// (RUSTSEC-2024-0003).
+const RESETS_OURS: usize = 128;
+
+/// Bytes of one request's body, and of all on one connection, that wait for the application.
+const STREAM_WINDOW_BYTES: u32 = 256 * 1024;
+const CONNECTION_WINDOW_BYTES: u32 = 1024 * 1024;
+
+/// Bytes of one answer that the engine takes before the peer does.
+const SEND_BYTES: usize = 64 * 1024;
 
 /// The request body as the engine delivers it.
 pub(crate) type EngineBody = hyper::body::Incoming;
@@ -48,6 +68,7 @@ pub(crate) trait Handle: Clone + 'static {
     fn handle(
         &self,
         request: http::Request<RequestBody>,
+        exchange: Exchange,
     ) -> impl Future<Output = Answer<Self::Body>> + 'static;
 }
 
@@ -89,6 +110,154 @@ impl<S: Handle> Engine<S> {
     /// No further request after the one in hand.
     pub(crate) fn last_request(&mut self) {
         self.inner.as_mut().graceful_shutdown();
+    }
+}
+
+/// One connection of HTTP/2 inside the engine. Each of its exchanges is a task of its own, so that one that waits
+/// holds up no other.
+pub(crate) struct Http2Engine<S: Handle> {
+    inner: Pin<Box<http2::Connection<Http2Io, Http2Adapter<S>, Tasks>>>,
+}
+
+impl<S: Handle> Http2Engine<S> {
+    pub(crate) fn new(conn: Rc<Conn>, handler: S, settings: &Settings) -> Self {
+        let tasks = Tasks::default();
+        let adapter = Http2Adapter {
+            handler,
+            conn: Rc::clone(&conn),
+            tasks: tasks.clone(),
+            most_body: settings.max_body_bytes,
+            stall: settings.body_timeout,
+        };
+        let inner = http2::Builder::new(tasks)
+            .max_concurrent_streams(settings.http2_max_streams)
+            // Also bounds the frames over which a head may be spread (CONTINUATION).
+            .max_header_list_size(settings.max_head_bytes as u32)
+            .max_pending_accept_reset_streams(RESETS_UNSEEN)
+            .max_local_error_reset_streams(RESETS_OURS)
+            .initial_stream_window_size(STREAM_WINDOW_BYTES)
+            .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
+            .max_send_buf_size(SEND_BYTES)
+            .serve_connection(
+                Http2Io {
+                    conn,
+                    turn: Turn::default(),
+                },
+                adapter,
+            );
+        Http2Engine {
+            inner: Box::pin(inner),
+        }
+    }
+
+    /// Lets the engine work; ready when it has nothing left to do, with what the peer has broken where it has.
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Option<String>>> {
+        self.inner.as_mut().poll(cx).map_err(|error| fault(&error))
+    }
+
+    /// Tells the peer that no further request is taken (GOAWAY).
+    pub(crate) fn last_request(&mut self) {
+        self.inner.as_mut().graceful_shutdown();
+    }
+}
+
+/// What the peer has broken, where it is the peer's doing and not the end of its connection.
+fn fault(error: &hyper::Error) -> Option<String> {
+    let cause = std::error::Error::source(error)?.downcast_ref::<h2::Error>()?;
+    cause.is_library().then(|| cause.to_string())
+}
+
+/// Where the exchanges of a connection run.
+#[derive(Clone, Default)]
+struct Tasks {
+    /// The exchange that was begun last and has no task yet.
+    begun: Rc<Cell<Option<Rc<Beside>>>>,
+}
+
+impl<F: Future<Output = ()> + 'static> Executor<F> for Tasks {
+    fn execute(&self, work: F) {
+        let exchange = self.begun.take();
+        spawn_local(async move {
+            let mut work = pin!(work);
+            // Dropped where it was cut: the engine resets what is left of the exchange.
+            poll_fn(|cx| match &exchange {
+                Some(exchange) if exchange.poll_cut(cx).is_ready() => Poll::Ready(()),
+                _ => work.as_mut().poll(cx),
+            })
+            .await;
+        });
+    }
+}
+
+/// The host's handler for exchanges beside each other.
+struct Http2Adapter<S> {
+    handler: S,
+    conn: Rc<Conn>,
+    tasks: Tasks,
+    most_body: u64,
+    stall: Duration,
+}
+
+impl<S: Handle> Service<hyper::Request<EngineBody>> for Http2Adapter<S> {
+    type Response = hyper::Response<Pieces<AnswerBody<S::Body>>>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>>>>;
+
+    fn call(&self, request: hyper::Request<EngineBody>) -> Self::Future {
+        let exchange = Beside::new(Rc::clone(&self.conn));
+        let stopped = Arc::clone(exchange.stopped());
+        let peer = self.conn.peer();
+        let request = request
+            .map(|body| RequestBody::new(body, peer).bounded(self.most_body, self.stall, stopped));
+        self.tasks.begun.set(Some(Rc::clone(&exchange)));
+        let answer = self
+            .handler
+            .handle(request, Exchange::Beside(Rc::clone(&exchange)));
+        Box::pin(async move {
+            let answer = answer.await?;
+            Ok(answer.map(|body| Pieces::new(body, exchange)))
+        })
+    }
+}
+
+/// The host's I/O in the terms of the engine of HTTP/2.
+struct Http2Io {
+    conn: Rc<Conn>,
+    turn: Turn,
+}
+
+impl Read for Http2Io {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        mut buf: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        let room = buf.remaining();
+        self.conn
+            .poll_read_http2(cx, room, &mut |bytes| buf.put_slice(bytes))
+    }
+}
+
+impl Write for Http2Io {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let room = ready!(self.turn.poll_room(cx)).min(bytes.len());
+        let sent = ready!(self.conn.poll_send_http2(cx, &bytes[..room]))?;
+        self.turn.sent(sent);
+        Poll::Ready(Ok(sent))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.conn.flushed_http2();
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.conn.shutdown();
+        Poll::Ready(Ok(()))
     }
 }
 
@@ -147,6 +316,7 @@ impl<S: Handle> Service<hyper::Request<EngineBody>> for Adapter<S> {
     fn call(&self, request: hyper::Request<EngineBody>) -> Self::Future {
         let peer = self.conn.peer();
         let request = request.map(|body| RequestBody::new(body, peer));
-        Box::pin(self.handler.handle(request))
+        let exchange = Exchange::Alone(Rc::clone(&self.conn));
+        Box::pin(self.handler.handle(request, exchange))
     }
 }

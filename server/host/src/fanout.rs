@@ -1,7 +1,7 @@
-//! The worker's one fan-out: frames from the log, straight to the sockets of held streams.
+//! The worker's one fan-out: frames from the log, straight to where held streams go.
 //!
-//! Owns the worker's reader of the log, the registry of its streams and which connection belongs to
-//! which. Refuses to know HTTP and the bus beyond its own doorbell. Invariant: a stream's socket is
+//! Owns the worker's reader of the log, the registry of its streams and where each
+//! goes. Refuses to know HTTP and the bus beyond its own doorbell. Invariant: a stream's socket is
 //! written to only from here once its head is out.
 
 use std::cell::RefCell;
@@ -14,6 +14,7 @@ use m0_unix::clock::monotonic_ms;
 use serde_json::json;
 
 use crate::conn::Conn;
+use crate::feed::Pipe;
 use crate::held::Held;
 use crate::log;
 use crate::settings::{Level, Settings};
@@ -32,17 +33,35 @@ pub(crate) struct Fanout {
     heartbeat_ms: u64,
 }
 
+/// Where a stream goes.
+enum Sink {
+    /// A connection that carries nothing else.
+    Socket(Rc<Conn>),
+    /// The body of an answer beside others.
+    Pipe(Rc<Pipe>),
+}
+
+impl Sink {
+    fn stands(&self, fate: Fate) {
+        match self {
+            Sink::Socket(conn) => conn.stream_stands(fate),
+            Sink::Pipe(pipe) => pipe.stands(fate),
+        }
+    }
+}
+
 struct Inner {
     registry: Registry<'static>,
-    /// The connection of each stream, at its key's index.
-    conns: Vec<Option<Rc<Conn>>>,
+    /// Where each stream goes, at its key's index.
+    sinks: Vec<Option<Sink>>,
     changes: Vec<(Key, Fate)>,
 }
 
-/// Writes to the socket of a stream without waiting.
-fn write(conns: &[Option<Rc<Conn>>], key: Key, bytes: &[u8]) -> Wrote {
-    match conns.get(key.index()).and_then(Option::as_ref) {
-        Some(conn) => conn.send_now(bytes).map_or(Wrote::Gone, Wrote::Bytes),
+/// Writes to where a stream goes, without waiting.
+fn write(sinks: &[Option<Sink>], key: Key, bytes: &[u8]) -> Wrote {
+    match sinks.get(key.index()).and_then(Option::as_ref) {
+        Some(Sink::Socket(conn)) => conn.send_now(bytes).map_or(Wrote::Gone, Wrote::Bytes),
+        Some(Sink::Pipe(pipe)) => Wrote::Bytes(pipe.write(bytes)),
         None => Wrote::Gone,
     }
 }
@@ -51,8 +70,8 @@ impl Inner {
     /// Tells the drivers of the streams that changed.
     fn settle(&mut self) {
         for (key, fate) in self.changes.drain(..) {
-            if let Some(Some(conn)) = self.conns.get(key.index()) {
-                conn.stream_stands(fate);
+            if let Some(Some(sink)) = self.sinks.get(key.index()) {
+                sink.stands(fate);
             }
         }
     }
@@ -64,7 +83,7 @@ impl Fanout {
         Fanout {
             inner: RefCell::new(Inner {
                 registry: Registry::new(log, settings.max_streams, settings.outbox_bytes),
-                conns: Vec::new(),
+                sinks: Vec::new(),
                 changes: Vec::new(),
             }),
             share,
@@ -94,15 +113,26 @@ impl Fanout {
         http10: bool,
         others: usize,
     ) -> Option<Key> {
+        self.enter(Sink::Socket(Rc::clone(conn)), plan, http10, others)
+    }
+
+    /// Takes the body of an answer beside others, which has no framing of HTTP/1.1. None when the worker holds all it
+    /// may, `others` included.
+    pub(crate) fn join_pipe(&self, pipe: &Rc<Pipe>, plan: Replay, others: usize) -> Option<Key> {
+        self.enter(Sink::Pipe(Rc::clone(pipe)), plan, true, others)
+    }
+
+    /// A place for a stream; `bare` without chunks around its frames.
+    fn enter(&self, sink: Sink, plan: Replay, bare: bool, others: usize) -> Option<Key> {
         let mut inner = self.inner.borrow_mut();
         if !inner.registry.has_room_beside(others) {
             return None;
         }
-        let key = inner.registry.insert(plan, http10, monotonic_ms()).ok()?;
-        if inner.conns.len() <= key.index() {
-            inner.conns.resize(key.index() + 1, None);
+        let key = inner.registry.insert(plan, bare, monotonic_ms()).ok()?;
+        if inner.sinks.len() <= key.index() {
+            inner.sinks.resize_with(key.index() + 1, || None);
         }
-        inner.conns[key.index()] = Some(Rc::clone(conn));
+        inner.sinks[key.index()] = Some(sink);
         self.share.stream_opened();
         Some(key)
     }
@@ -111,7 +141,7 @@ impl Fanout {
     pub(crate) fn leave(&self, key: Key) {
         let mut inner = self.inner.borrow_mut();
         if inner.registry.remove(key).is_some() {
-            inner.conns[key.index()] = None;
+            inner.sinks[key.index()] = None;
             self.share.stream_closed();
         }
     }
@@ -119,9 +149,9 @@ impl Fanout {
     /// Writes what waits for one stream.
     pub(crate) fn pump(&self, key: Key) -> Fate {
         let Inner {
-            registry, conns, ..
+            registry, sinks, ..
         } = &mut *self.inner.borrow_mut();
-        registry.pump(key, monotonic_ms(), |bytes| write(conns, key, bytes))
+        registry.pump(key, monotonic_ms(), |bytes| write(sinks, key, bytes))
     }
 
     /// Delivers the new frames of one turn; whether there may be more.
@@ -129,11 +159,11 @@ impl Fanout {
         let mut inner = self.inner.borrow_mut();
         let Inner {
             registry,
-            conns,
+            sinks,
             changes,
         } = &mut *inner;
         let delivered = registry.deliver(BATCH, monotonic_ms(), changes, |key, bytes| {
-            write(conns, key, bytes)
+            write(sinks, key, bytes)
         });
         match delivered {
             Delivered::Empty => return false,
@@ -156,11 +186,11 @@ impl Fanout {
         let mut inner = self.inner.borrow_mut();
         let Inner {
             registry,
-            conns,
+            sinks,
             changes,
         } = &mut *inner;
         registry.heartbeats(self.heartbeat_ms, monotonic_ms(), changes, |key, bytes| {
-            write(conns, key, bytes)
+            write(sinks, key, bytes)
         });
         inner.settle();
     }
@@ -170,7 +200,7 @@ impl Fanout {
         let mut inner = self.inner.borrow_mut();
         let Inner {
             registry,
-            conns,
+            sinks,
             changes,
         } = &mut *inner;
         let mut jitter = Jitter::new();
@@ -178,7 +208,7 @@ impl Fanout {
             monotonic_ms(),
             |_| jitter.between(RETRY_MS),
             changes,
-            |key, bytes| write(conns, key, bytes),
+            |key, bytes| write(sinks, key, bytes),
         );
         let told = registry.len();
         inner.settle();

@@ -1,8 +1,9 @@
 //! One request between the engine and the application.
 //!
-//! Owns what the host answers itself (health, refusals in the drain, a panicking handler) and the mark
-//! of a held stream. Refuses to know the wire. Invariant: every request gets exactly one answer, also
+//! Owns what the host answers itself (health, refusals in the drain, a panicking handler). Refuses to know the wire. Invariant: every request gets exactly one answer, also
 //! when the application panics.
+
+mod application;
 
 use std::convert::Infallible;
 use std::fmt::Display;
@@ -13,33 +14,31 @@ use std::rc::Rc;
 use std::task::Poll;
 
 use bytes::Bytes;
-use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::header::{CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::BodyExt as _;
+use m0_wire::http2::Fault;
 use serde_json::json;
 use tower::util::{Oneshot, ServiceExt};
 
 use crate::access::Entry;
-use crate::answer::AnswerBody;
+use crate::answer::{AnswerBody, without_a_body};
 use crate::body::RequestBody;
 use crate::closing::say_close;
-use crate::conn::{self, Conn};
+use crate::driver;
 use crate::engine::{Answer, Handle};
-use crate::held::Held;
+use crate::exchange::Exchange;
 use crate::log;
 use crate::metrics;
 use crate::middleware::{Asked, BoxBody, Coded, Denied, Found, request_id};
 use crate::settings::Level;
-use crate::websocket::Upgraded;
 use crate::worker::Worker;
 
-/// Seconds after which a client that was refused in the drain may find the host restarted.
-const RETRY_AFTER_SECONDS: &str = "1";
+pub(crate) use application::app_answer;
 
-/// The application behind one connection.
+/// The application behind the connections of a worker.
 pub(crate) struct Handler<S> {
     service: S,
-    conn: Rc<Conn>,
     worker: Rc<Worker>,
 }
 
@@ -47,19 +46,14 @@ impl<S: Clone> Clone for Handler<S> {
     fn clone(&self) -> Self {
         Handler {
             service: self.service.clone(),
-            conn: Rc::clone(&self.conn),
             worker: Rc::clone(&self.worker),
         }
     }
 }
 
 impl<S> Handler<S> {
-    pub(crate) fn new(service: S, conn: Rc<Conn>, worker: Rc<Worker>) -> Self {
-        Handler {
-            service,
-            conn,
-            worker,
-        }
+    pub(crate) fn new(service: S, worker: Rc<Worker>) -> Self {
+        Handler { service, worker }
     }
 }
 
@@ -75,29 +69,26 @@ where
     fn handle(
         &self,
         mut request: Request<RequestBody>,
+        exchange: Exchange,
     ) -> impl Future<Output = Answer<B>> + 'static {
-        let Handler {
-            service,
-            conn,
-            worker,
-        } = self.clone();
-        conn.request_begins();
+        let Handler { service, worker } = self.clone();
+        exchange.request_begins();
         let settings = worker.settings();
         let layers = &settings.middleware;
         let mut entry = settings.access_log.then(|| {
             Box::new(Entry::new(
                 request.method().clone(),
                 request.uri().path().to_owned(),
-                conn.peer_text(),
+                exchange.conn().peer_text(),
                 worker.slot(),
-                conn.take_head_ns(),
+                exchange.head_ns(),
             ))
         });
         let id = settings
             .request_id
             .then(|| request_id::settle(request.headers_mut()));
         if let Some(id) = &id {
-            conn.identify(id);
+            exchange.identify(id);
             if let Some(entry) = &mut entry {
                 entry.identified(id.clone());
             }
@@ -105,20 +96,28 @@ where
         let asked = layers
             .remembers()
             .then(|| Box::new(layers.remember(&request)));
+        let head_alone = request.method() == Method::HEAD;
         let own = worker
             .settings()
             .health
             .then(|| own_answer(&request, &worker))
             .flatten();
         // What is decided now need not be carried along by the future, which is as large as all that it may hold.
-        let step = if let Some((status, text)) = own {
-            Step::answer(host_answer(status, text, &conn, entry.take()))
+        let step = if let Err(fault) = exchange.judge(&request, &worker.limits()) {
+            Step::answer(refused_answer(fault, &exchange, id.as_ref(), entry.take()))
+        } else if let Some((status, text)) = own {
+            Step::answer(host_answer(status, text, &exchange, entry.take()))
         } else if layers.preflight(&request) {
-            Step::answer(host_answer(StatusCode::NO_CONTENT, "", &conn, entry.take()))
+            Step::answer(host_answer(
+                StatusCode::NO_CONTENT,
+                "",
+                &exchange,
+                entry.take(),
+            ))
         } else if let Some(denied) = layers.deny(&mut request) {
-            Step::answer(denied_answer(denied, &conn, entry.take()))
+            Step::answer(denied_answer(denied, &exchange, entry.take()))
         } else if asks_for_figures(&request, &worker) {
-            Step::answer(figures_answer(&conn, &worker, entry.take()))
+            Step::answer(figures_answer(&exchange, &worker, entry.take()))
         } else if layers.files.is_empty() {
             Step::Call(Box::pin(service.oneshot(request)))
         } else {
@@ -131,15 +130,19 @@ where
             };
             let mut answer = match step {
                 Step::Answer(answer) => *answer,
-                Step::File(found) => file_answer(*found, &conn, &worker, asked.as_deref(), entry),
-                Step::Call(called) => {
-                    if let Some(answer) = caught(called).await {
-                        app_answer(answer, &conn, &worker, asked.as_deref(), entry)
-                    } else {
-                        conn.count_panic();
-                        failed_answer(&conn, entry)
-                    }
+                Step::File(found) => {
+                    file_answer(*found, &exchange, &worker, asked.as_deref(), entry)
                 }
+                Step::Call(called) => match caught(called, &exchange).await {
+                    Came::Answer(answer) => {
+                        app_answer(answer, &exchange, &worker, asked.as_deref(), entry)
+                    }
+                    Came::Panic => {
+                        exchange.conn().count_panic();
+                        failed_answer(&exchange, entry)
+                    }
+                    Came::Refused(fault) => refused_answer(fault, &exchange, id.as_ref(), entry),
+                },
                 Step::Find(_) => unreachable!("files are looked for once"),
             };
             if let Some(asked) = asked {
@@ -149,13 +152,15 @@ where
                 answer.headers_mut().insert(request_id::FIELD, id);
             }
             // A connection that becomes a WebSocket carries no request anyway.
-            let last = conn.is_used_up(worker.limits().max_requests)
-                && answer.status() != StatusCode::SWITCHING_PROTOCOLS;
-            if worker.draining() || conn.body_may_not_come() || last {
+            let upgraded = answer.status() == StatusCode::SWITCHING_PROTOCOLS;
+            if !upgraded && exchange.closes(worker.limits().max_requests, worker.draining()) {
                 // HTTP/1.1 clients must not send another request on this connection.
                 say_close(answer.headers_mut());
             }
-            conn.response_begins();
+            if let Exchange::Beside(_) = exchange {
+                without_a_body(&mut answer, head_alone);
+            }
+            exchange.response_begins();
             Ok(answer)
         }
     }
@@ -203,15 +208,15 @@ fn asks_for_figures(request: &Request<RequestBody>, worker: &Worker) -> bool {
 
 /// The figures of all workers, whichever of them is asked.
 fn figures_answer<B>(
-    conn: &Rc<Conn>,
+    exchange: &Exchange,
     worker: &Worker,
     entry: Option<Box<Entry>>,
 ) -> Response<AnswerBody<B>> {
     let Ok(text) = metrics::encode(worker.figures()) else {
         let why = "the figures could not be written\n";
-        return host_answer(StatusCode::INTERNAL_SERVER_ERROR, why, conn, entry);
+        return host_answer(StatusCode::INTERNAL_SERVER_ERROR, why, exchange, entry);
     };
-    let mut answer = host_answer(StatusCode::OK, text, conn, entry);
+    let mut answer = host_answer(StatusCode::OK, text, exchange, entry);
     let kind = HeaderValue::from_static(metrics::CONTENT_TYPE);
     answer.headers_mut().insert(CONTENT_TYPE, kind);
     answer
@@ -228,29 +233,44 @@ where
     }
 }
 
-/// The answer of a future, or nothing when it panicked.
-async fn caught<T>(answer: impl Future<Output = Result<T, Infallible>>) -> Option<T> {
+/// What came of asking the application.
+enum Came<T> {
+    Answer(T),
+    Panic,
+    /// The request's body was not let in, so that nothing the application says is the answer.
+    Refused(Fault),
+}
+
+/// The answer of a future, whatever it does instead of one.
+async fn caught<T>(
+    answer: impl Future<Output = Result<T, Infallible>>,
+    exchange: &Exchange,
+) -> Came<T> {
     let mut answer = pin!(answer);
-    poll_fn(
-        |cx| match catch_unwind(AssertUnwindSafe(|| answer.as_mut().poll(cx))) {
+    poll_fn(|cx| {
+        let polled = catch_unwind(AssertUnwindSafe(|| answer.as_mut().poll(cx)));
+        if let Some(fault) = exchange.body_fault() {
+            return Poll::Ready(Came::Refused(fault));
+        }
+        match polled {
             Ok(Poll::Pending) => Poll::Pending,
-            Ok(Poll::Ready(Ok(answer))) => Poll::Ready(Some(answer)),
-            Err(_) => Poll::Ready(None),
-        },
-    )
+            Ok(Poll::Ready(Ok(answer))) => Poll::Ready(Came::Answer(answer)),
+            Err(_) => Poll::Ready(Came::Panic),
+        }
+    })
     .await
 }
 
 fn host_answer<B>(
     status: StatusCode,
     text: impl Into<Bytes>,
-    conn: &Rc<Conn>,
+    exchange: &Exchange,
     mut entry: Option<Box<Entry>>,
 ) -> Response<AnswerBody<B>> {
     if let Some(entry) = &mut entry {
         entry.answered(status);
     }
-    let mut answer = Response::new(AnswerBody::text(text.into(), Rc::clone(conn), entry));
+    let mut answer = Response::new(AnswerBody::text(text.into(), exchange.clone(), entry));
     *answer.status_mut() = status;
     answer.headers_mut().insert(
         CONTENT_TYPE,
@@ -259,23 +279,36 @@ fn host_answer<B>(
     answer
 }
 
-fn failed_answer<B>(conn: &Rc<Conn>, entry: Option<Box<Entry>>) -> Response<AnswerBody<B>> {
+fn failed_answer<B>(exchange: &Exchange, entry: Option<Box<Entry>>) -> Response<AnswerBody<B>> {
     let why = "the application failed; the log says how\n";
-    host_answer(StatusCode::INTERNAL_SERVER_ERROR, why, conn, entry)
+    host_answer(StatusCode::INTERNAL_SERVER_ERROR, why, exchange, entry)
+}
+
+/// What was asked breaks a rule that stands before the application.
+fn refused_answer<B>(
+    fault: Fault,
+    exchange: &Exchange,
+    id: Option<&HeaderValue>,
+    entry: Option<Box<Entry>>,
+) -> Response<AnswerBody<B>> {
+    driver::tell_refusal(exchange.conn(), fault.status, fault.reason, id);
+    let status = StatusCode::from_u16(fault.status).expect("wire refuses with statuses that exist");
+    let text = format!("{status}: {}\n", fault.reason);
+    host_answer(status, text, exchange, entry)
 }
 
 /// A guard let the request not pass.
 fn denied_answer<B>(
     denied: Denied,
-    conn: &Rc<Conn>,
+    exchange: &Exchange,
     entry: Option<Box<Entry>>,
 ) -> Response<AnswerBody<B>> {
     let Denied::Challenge(challenge) = denied else {
-        conn.count_panic();
-        return failed_answer(conn, entry);
+        exchange.conn().count_panic();
+        return failed_answer(exchange, entry);
     };
     let why = "credentials are needed\n";
-    let mut answer = host_answer(StatusCode::UNAUTHORIZED, why, conn, entry);
+    let mut answer = host_answer(StatusCode::UNAUTHORIZED, why, exchange, entry);
     answer.headers_mut().insert(WWW_AUTHENTICATE, challenge);
     answer
 }
@@ -283,7 +316,7 @@ fn denied_answer<B>(
 /// A file was found, or could not be read.
 fn file_answer<B>(
     found: Found,
-    conn: &Rc<Conn>,
+    exchange: &Exchange,
     worker: &Worker,
     asked: Option<&Asked>,
     mut entry: Option<Box<Entry>>,
@@ -298,82 +331,16 @@ fn file_answer<B>(
                 Coded::As(file) => file.map(|body| Box::pin(body.map_err(Into::into)) as BoxBody),
                 Coded::Other(answer) => answer,
             };
-            answer.map(|body| AnswerBody::layer(body, Rc::clone(conn), entry))
+            answer.map(|body| AnswerBody::layer(body, exchange.clone(), entry))
         }
         Err(error) => {
             log::event(
                 Level::Warn,
                 "file-failed",
-                json!({ "message": error.to_string(), "peer": conn.peer().to_string() }),
+                json!({ "message": error.to_string(), "peer": exchange.conn().peer().to_string() }),
             );
             let why = "the file could not be read\n";
-            host_answer(StatusCode::INTERNAL_SERVER_ERROR, why, conn, entry)
+            host_answer(StatusCode::INTERNAL_SERVER_ERROR, why, exchange, entry)
         }
-    }
-}
-
-/// There is no room for one more stream, or no time.
-fn unavailable<B>(
-    why: &'static str,
-    conn: &Rc<Conn>,
-    entry: Option<Box<Entry>>,
-) -> Response<AnswerBody<B>> {
-    let mut answer = host_answer(StatusCode::SERVICE_UNAVAILABLE, why, conn, entry);
-    answer
-        .headers_mut()
-        .insert(RETRY_AFTER, HeaderValue::from_static(RETRY_AFTER_SECONDS));
-    answer
-}
-
-pub(crate) fn app_answer<B>(
-    response: Response<B>,
-    conn: &Rc<Conn>,
-    worker: &Rc<Worker>,
-    asked: Option<&Asked>,
-    mut entry: Option<Box<Entry>>,
-) -> Response<AnswerBody<B>>
-where
-    B: http_body::Body<Data = Bytes, Error: Display> + 'static,
-{
-    let (mut head, body) = response.into_parts();
-    if let Some(held) = head.extensions.remove::<Held>() {
-        if let Some(why) = worker.refuses_streams() {
-            return unavailable(why, conn, entry);
-        }
-        if let Some(entry) = &mut entry {
-            entry.answered(head.status);
-        }
-        // A router measures the empty body that stood in for the stream.
-        head.headers.remove(CONTENT_LENGTH);
-        conn.hold(conn::Held::Events(worker.fanout().plan(&held)), entry);
-        return Response::from_parts(head, AnswerBody::held(Rc::clone(conn)));
-    }
-    if let Some(begin) = head
-        .extensions
-        .remove::<Upgraded>()
-        .and_then(|it| it.take())
-    {
-        if let Some(why) = worker.refuses_streams() {
-            return unavailable(why, conn, entry);
-        }
-        if !conn.may_upgrade() {
-            let why = "a handshake has no body\n";
-            return host_answer(StatusCode::BAD_REQUEST, why, conn, entry);
-        }
-        if let Some(entry) = &mut entry {
-            entry.answered(head.status);
-        }
-        head.headers.remove(CONTENT_LENGTH);
-        // Its place is taken now: until the head is out others may ask for the same one.
-        conn.hold(conn::Held::Socket(begin, worker.hold_socket()), entry);
-        return Response::from_parts(head, AnswerBody::upgraded(Rc::clone(conn)));
-    }
-    if let Some(entry) = &mut entry {
-        entry.answered(head.status);
-    }
-    let layers = &worker.settings().middleware;
-    match layers.code(asked, Response::from_parts(head, body)) {
-        Coded::As(answer) => answer.map(|body| AnswerBody::app(body, Rc::clone(conn), entry)),
-        Coded::Other(answer) => answer.map(|body| AnswerBody::layer(body, Rc::clone(conn), entry)),
     }
 }

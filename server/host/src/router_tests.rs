@@ -47,7 +47,7 @@ fn answered(router: Router, request: &str) -> (String, String) {
         let scanner = Scanner::new(worker.limits());
         let conn = Conn::new(socket, peer, scanner, worker.share(), false).expect("a loop");
         let conn = Rc::new(conn);
-        let handler = Handler::new(router, Rc::clone(&conn), Rc::clone(&worker));
+        let handler = Handler::new(router, Rc::clone(&worker));
         driver::drive(conn, handler, Rc::clone(&worker)).await;
     });
     let mut answer = String::new();

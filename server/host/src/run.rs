@@ -291,13 +291,16 @@ where
     if let Some(reader) = worker.header_reader(peer) {
         conn.expect_header(reader);
     }
+    if worker.settings().http2 {
+        conn.expect_preface();
+    }
     if worker.settings().access_log {
         conn.keep_time();
     }
     let key = worker.enter(&conn);
     let worker = Rc::clone(worker);
     tokio::task::spawn_local(async move {
-        let handler = Handler::new(service, Rc::clone(&conn), Rc::clone(&worker));
+        let handler = Handler::new(service, Rc::clone(&worker));
         driver::drive(Rc::clone(&conn), handler, Rc::clone(&worker)).await;
         let late = conn.is_late();
         drop(conn);

@@ -83,6 +83,8 @@ pub struct Settings {
     pub health: bool,
     pub metrics: Option<String>,
     pub request_id: bool,
+    pub http2: bool,
+    pub http2_max_streams: u32,
     pub backlog: i32,
     pub first_byte_timeout: Duration,
     pub head_timeout: Duration,

@@ -18,6 +18,7 @@ use crate::app::HostContext;
 use crate::config::AppConfig;
 use crate::conn::Conn;
 use crate::driver;
+use crate::exchange::Exchange;
 use crate::handler::app_answer;
 use crate::held::EventStream;
 use crate::publisher::Bus;
@@ -79,7 +80,13 @@ impl Scene {
     fn answered_with_a_stream(&mut self) -> (Rc<Conn>, Response<AnswerBody<String>>) {
         let conn = self.conn();
         let stream = EventStream::from_request(&HeaderMap::new()).into_response::<String>();
-        let answer = app_answer(stream, &conn, &self.worker, None, None);
+        let answer = app_answer(
+            stream,
+            &Exchange::Alone(Rc::clone(&conn)),
+            &self.worker,
+            None,
+            None,
+        );
         (conn, answer)
     }
 

@@ -32,7 +32,7 @@ fn a_large_answer_leaves_the_loop_to_what_else_came() {
     });
     Scene::on_a_loop(async {
         let (conn, worker) = (scene.conn(), Rc::clone(&scene.worker));
-        let handler = Handler::new(router, Rc::clone(&conn), Rc::clone(&worker));
+        let handler = Handler::new(router, Rc::clone(&worker));
         let answering = tokio::task::spawn_local(driver::drive(conn, handler, Rc::clone(&worker)));
         // The other connection has something to read at every look of the loop, and at no other time.
         let (mut other, mut peer) = tokio::net::UnixStream::pair().expect("two sockets");

@@ -167,6 +167,18 @@ pub(crate) const VARIABLES: &[Variable] = &[
         "0",
         "1 gives each request an id, in x-request-id and in the access log",
     ),
+    switch(
+        "M0_HTTP2",
+        "0",
+        "1 also serves clients that begin with the preface of HTTP/2, in clear",
+    ),
+    number(
+        "M0_HTTP2_MAX_STREAMS",
+        "128",
+        (1, 4_096),
+        "streams",
+        "requests at once on one connection of HTTP/2; more are refused",
+    ),
     number(
         "M0_BACKLOG",
         "1024",
@@ -388,8 +400,13 @@ pub(crate) const VARIABLES: &[Variable] = &[
     },
 ];
 
+const NO_TLS: &str =
+    "TLS does not exist in this build; take it off in a proxy, M0_PROXY_FROM names it";
+
 /// Variables that name a mode this host does not have, with what to do instead.
 pub(crate) const REFUSED: &[(&str, &str)] = &[
+    ("M0_TLS_CERT", NO_TLS),
+    ("M0_TLS_KEY", NO_TLS),
     (
         "M0_THREADS",
         "loops on threads do not exist in this build; set M0_WORKERS for more processes",

@@ -48,6 +48,9 @@ pub(crate) struct Worker {
 /// Most connections that are being refused with an answer at a time.
 const MOST_REFUSING: usize = 256;
 
+/// Why a stream is not held where there is no place.
+pub(crate) const NO_ROOM: &str = "this worker holds as many streams as it may; come back\n";
+
 /// The place of a connection that is being refused.
 pub(crate) struct Refusing(Rc<Worker>);
 
@@ -199,7 +202,7 @@ impl Worker {
             None
         } else {
             self.count_refused();
-            Some("this worker holds as many streams as it may; come back\n")
+            Some(NO_ROOM)
         }
     }
 

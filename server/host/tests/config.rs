@@ -72,6 +72,8 @@ fn every_bad_value_is_refused_with_its_name_and_what_is_right() {
         ("M0_BIND", "127.0.0.1:80,[::1]:80,127.0.0.1:80", "twice"),
         ("M0_BIND", "unix:/run/a,unix:/run/a", "twice"),
         ("M0_HEAD_TIMEOUT_MS", "0", "from 1 to"),
+        ("M0_HTTP2", "yes", "0 or 1"),
+        ("M0_HTTP2_MAX_STREAMS", "0", "from 1 to 4096"),
         ("M0_METRICS", "metrics", "begins with /"),
         ("M0_METRICS", "/met rics", "no blank"),
         ("M0_METRICS", "/metrics?all", "no blank, ? or #"),
@@ -131,7 +133,13 @@ fn several_addresses_stand_between_commas_in_their_order() {
 #[row(E7)]
 #[test]
 fn a_variable_of_a_mode_that_does_not_exist_is_refused_whatever_its_value() {
-    for name in ["M0_THREADS", "M0_BLOCKING_THREADS", "M0_SPAWN_WORKERS"] {
+    for name in [
+        "M0_THREADS",
+        "M0_BLOCKING_THREADS",
+        "M0_SPAWN_WORKERS",
+        "M0_TLS_CERT",
+        "M0_TLS_KEY",
+    ] {
         for value in ["0", "1", "4", ""] {
             let text = refusal_of(&[(name, value)]);
             assert!(text.starts_with(&format!("{name}={value}:")), "{text}");

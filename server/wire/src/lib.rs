@@ -3,8 +3,8 @@
 //! The HTTP engine behind the host is lenient where RFC 9112 leaves a choice and silent where a peer is
 //! slow. This crate is the strict gate in front of it: the host shows every received byte to a
 //! [`Scanner`] before the engine sees it, and asks [`Deadlines`] once a sweep whether a connection has
-//! used up its time. [`ws`] is the same gate for a connection that has become a WebSocket, and [`proxy`] reads what
-//! a proxy says before the first request.
+//! used up its time. [`ws`] is the same gate for a connection that has become a WebSocket, [`http2`] follows one that
+//! speaks HTTP/2, and [`proxy`] reads what a proxy says before the first request.
 //!
 //! Refuses to know: sockets, clocks, files, the environment, the engine. Times are milliseconds on a
 //! clock that the caller chose; the crate only compares them.
@@ -15,6 +15,7 @@
 mod chunked;
 pub mod deadline;
 mod head;
+pub mod http2;
 pub mod keepalive;
 pub mod limits;
 pub mod proxy;

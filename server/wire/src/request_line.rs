@@ -47,10 +47,14 @@ pub(crate) fn judge(line: &[u8], limits: &Limits) -> Result<RequestLine, Fault> 
     Ok(RequestLine { http10 })
 }
 
+/// A preface where HTTP/2 is off, or a request line that is none of HTTP/2's.
+const HTTP2_IS_ELSEWHERE: &str = "HTTP/2 is spoken behind its preface, where M0_HTTP2=1 lets it";
+
 fn judge_version(version: &[u8]) -> Result<bool, Fault> {
     match version {
         b"HTTP/1.1" => Ok(false),
         b"HTTP/1.0" => Ok(true),
+        b"HTTP/2.0" => Err(Fault::new(505, HTTP2_IS_ELSEWHERE)),
         [b'H', b'T', b'T', b'P', b'/', major, b'.', minor]
             if major.is_ascii_digit() && minor.is_ascii_digit() =>
         {

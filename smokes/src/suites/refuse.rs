@@ -89,6 +89,8 @@ fn modes(run: &Run) -> Result<Witness> {
         ("M0_THREADS", "1"),
         ("M0_BLOCKING_THREADS", "4"),
         ("M0_SPAWN_WORKERS", "1"),
+        ("M0_TLS_CERT", "/etc/a.pem"),
+        ("M0_TLS_KEY", "/etc/a.key"),
         ("M0_WORKER_SPAWNED", "1"),
     ];
     for workers in ["1", "2"] {
@@ -109,6 +111,7 @@ fn bad_values(run: &Run) -> Result<Witness> {
         "M0_WORKERS",
         "M0_DRAIN_MS",
         "M0_BACKLOG",
+        "M0_HTTP2_MAX_STREAMS",
         "M0_HEAD_TIMEOUT_MS",
         "M0_BODY_TIMEOUT_MS",
         "M0_IDLE_TIMEOUT_MS",
@@ -149,6 +152,7 @@ fn bad_values(run: &Run) -> Result<Witness> {
         ("M0_ACCEPT_SHARE", "yes"),
         ("M0_ACCESS_LOG", "true"),
         ("M0_HEALTH", ""),
+        ("M0_HTTP2", "on"),
         ("M0_LOG", "loud"),
         ("M0_BIND", "nonsense"),
         ("M0_BIND", "127.0.0.1"),

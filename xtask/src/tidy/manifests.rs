@@ -13,8 +13,8 @@ use super::tree::Tree;
 const TOOLS: [&str; 5] = ["smokes", "sabotage", "traceability", "xtask", "spec"];
 /// Tools that tests of the server may name.
 const FOR_TESTS: [&str; 2] = ["m0-spec", "traceability-attr"];
-/// The HTTP engine and the only crate that may name it.
-const ENGINE: [&str; 2] = ["hyper", "hyper-util"];
+/// The HTTP engine, its HTTP/2 included, and the only server crate that may name it.
+const ENGINE: [&str; 3] = ["hyper", "hyper-util", "h2"];
 const ENGINE_HOME: &str = "m0-host";
 
 /// Server crates that name a tool, and tools that name a server crate.

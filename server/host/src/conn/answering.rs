@@ -30,8 +30,18 @@ impl Conn {
     /// A request's head is with the application.
     pub(crate) fn request_begins(&self) {
         self.response.set(Response::Pending);
+        self.count_request();
+    }
+
+    /// One more request that is answered, alone or beside others.
+    pub(crate) fn count_request(&self) {
         self.requests.set(self.requests.get() + 1);
         self.share.counter(WorkerCounter::Requests).add(1);
+    }
+
+    /// Requests so far.
+    pub(crate) fn requests(&self) -> u64 {
+        self.requests.get()
     }
 
     /// The application has answered.

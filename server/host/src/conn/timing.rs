@@ -85,7 +85,7 @@ impl Conn {
     }
 
     /// The entry of an answer whose body has ended waits for its last byte to go out.
-    pub(super) fn await_last_byte(&self, entry: Option<Box<Entry>>) {
+    pub(crate) fn await_last_byte(&self, entry: Option<Box<Entry>>) {
         if let Some(mut entry) = entry
             && let Some(timing) = &mut *self.timing.borrow_mut()
         {

@@ -17,6 +17,7 @@ use super::session::TURN_EVENTS;
 use super::{Begin, End, Message, WebSocket, run};
 use crate::conn::Conn;
 use crate::driver;
+use crate::exchange::Exchange;
 use crate::handler::app_answer;
 use crate::stream_tests::Scene;
 use crate::worker::Worker;
@@ -248,9 +249,21 @@ fn a_place_is_taken_by_the_answer_and_given_back_with_the_connection() {
             let upgrade = worker.context().websocket(&request);
             upgrade.on(|socket| async move { while socket.recv().await.is_some() {} })
         };
-        let first = app_answer(asked(), &conn, &worker, None, None);
+        let first = app_answer(
+            asked(),
+            &Exchange::Alone(Rc::clone(&conn)),
+            &worker,
+            None,
+            None,
+        );
         assert_eq!(first.status(), 101);
-        let second = app_answer(asked(), &conn, &worker, None, None);
+        let second = app_answer(
+            asked(),
+            &Exchange::Alone(Rc::clone(&conn)),
+            &worker,
+            None,
+            None,
+        );
         assert_eq!(second.status(), 503, "the place is the first one's");
         drop(second);
         // The head is out, and the peer leaves.
