@@ -5,6 +5,7 @@
 //! Invariant: a hunk is held only when a check that passes with it goes red without it.
 
 pub(crate) mod change;
+mod imports;
 pub(crate) mod suite;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -250,7 +251,15 @@ fn without(
             .map(|(path, (before, _))| (*path, before.as_str())),
     )?;
     place.slot.clean();
-    said
+    let imports = |(path, (before, after)): (&&Path, &(String, String))| {
+        crate::source::edit::is_rust(path) && imports::alone(before, after)
+    };
+    Ok(match said? {
+        Said::NotHeld if files.iter().all(imports) => {
+            Said::Unknown("it is an import that nothing uses without the rest".into())
+        }
+        said => said,
+    })
 }
 
 /// Asks every gate; the best answer stands.

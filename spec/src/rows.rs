@@ -163,6 +163,12 @@ pub const B52: Row = Row { id: "B52", title: "With --matrix every check of every
 /// A file is a test by its directory, by its name or by the repository's own patterns, each of which names a file, and what stands beside it is held like any other.
 pub const B53: Row = Row { id: "B53", title: "A file is a test by its directory, by its name or by the repository's own patterns, each of which names a file, and what stands beside it is held like any other." };
 
+/// A check that is red with all rules built in and none chosen decides about no rule there; the rules that rest on it are built alone, and no others.
+pub const B54: Row = Row { id: "B54", title: "A check that is red with all rules built in and none chosen decides about no rule there; the rules that rest on it are built alone, and no others." };
+
+/// An import that a change adds or takes away is not called held by no test; one that brings a name from another place is.
+pub const B55: Row = Row { id: "B55", title: "An import that a change adds or takes away is not called held by no test; one that brings a name from another place is." };
+
 /// A slot that crashes while serving is respawned at once the first time.
 pub const D1: Row = Row { id: "D1", title: "A slot that crashes while serving is respawned at once the first time." };
 
@@ -1547,6 +1553,8 @@ pub const ALL: &[Row] = &[
     B51,
     B52,
     B53,
+    B54,
+    B55,
     D1,
     D2,
     D3,

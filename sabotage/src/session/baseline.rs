@@ -238,17 +238,19 @@ fn one<'a>(
     }
 }
 
-/// The clean runs anew, for gates that were not seen green as often as they should: those that are not so each time.
+/// The clean runs anew, of checks that were not seen green as often as they should: the gates of those that are not so
+/// each time.
 pub(super) fn again(
     session: &Session,
     place: &Place<'_>,
     clean: &BTreeMap<String, Clean<'_>>,
-    names: &BTreeSet<String>,
+    checks: &BTreeMap<String, BTreeSet<String>>,
 ) -> Result<Vec<Bad>> {
     let mut bad = Vec::new();
-    for (name, before) in clean.iter().filter(|(name, _)| names.contains(*name)) {
+    for (name, checks) in checks {
+        let (name, before) = clean.get_key_value(name).expect("a gate that was clean");
         session.log.say(&format!("clean tree again: gate {name}"));
-        let checks: Vec<String> = before.passed.iter().cloned().collect();
+        let checks: Vec<String> = checks.iter().cloned().collect();
         let mut say = |why| {
             bad.push(Bad {
                 gate: name.clone(),

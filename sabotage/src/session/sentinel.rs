@@ -10,6 +10,7 @@ use anyhow::Result;
 use super::Session;
 use super::baseline::{Clean, built};
 use super::cache::Cache;
+use super::together::Checks;
 use crate::run::gate::{Place, Ready};
 use crate::run::outcome::Outcome;
 use crate::schema::rule::Rule;
@@ -71,7 +72,7 @@ impl<'s, 'c> Watch<'s, 'c> {
         records: &mut BTreeMap<String, Record>,
     ) -> Result<()> {
         self.each(
-            records,
+            (records, &Checks::new()),
             |session, name| {
                 let Some((name, gate)) = session.declared.gates.gates.get_key_value(name) else {
                     return Ok(Err("is gone".into()));
@@ -82,15 +83,16 @@ impl<'s, 'c> Watch<'s, 'c> {
         )
     }
 
-    /// Looks at gates that are built already, with no rule chosen.
+    /// Looks at gates that are built already, with no rule chosen; checks that were never green there decided nothing and
+    /// are left out.
     pub(super) fn look_at(
         &mut self,
         place: &Place<'_>,
-        gates: &BTreeMap<&str, Ready<'s>>,
+        (gates, red): (&BTreeMap<&str, Ready<'s>>, &Checks),
         records: &mut BTreeMap<String, Record>,
     ) -> Result<()> {
         self.each(
-            records,
+            (records, red),
             |_, name| Ok(gates.get(name).cloned().ok_or_else(|| "is gone".into())),
             place,
         )
@@ -98,7 +100,7 @@ impl<'s, 'c> Watch<'s, 'c> {
 
     fn each(
         &mut self,
-        records: &mut BTreeMap<String, Record>,
+        (records, out): (&mut BTreeMap<String, Record>, &Checks),
         ready: impl Fn(&'s Session, &str) -> Result<Result<Ready<'s>, String>>,
         place: &Place<'_>,
     ) -> Result<()> {
@@ -114,7 +116,10 @@ impl<'s, 'c> Watch<'s, 'c> {
             let why = match ready(self.session, &name)? {
                 Err(why) => Some(why),
                 Ok(ready) => {
-                    let checks: Vec<String> = before.passed.iter().cloned().collect();
+                    let out =
+                        |check: &&String| out.get(&name).is_some_and(|out| out.contains(*check));
+                    let checks = before.passed.iter().filter(|check| !out(check));
+                    let checks: Vec<String> = checks.cloned().collect();
                     let run = ready.run(place, Some(&checks), &BTreeMap::new(), None)?;
                     checks.iter().find_map(|check| match run.outcome(check) {
                         Outcome::Passed => None,

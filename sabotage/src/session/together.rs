@@ -2,8 +2,8 @@
 //!
 //! Owns the woven copy and the division of rules. Only CAUGHT is taken from here: whatever else a woven
 //! rule comes to is asked again with a build of its own, so that both ways cannot differ but in time.
-//! Invariant: no verdict from a woven build that is not green with no rule chosen, and none where the check
-//! failed and the patch never ran.
+//! Invariant: no verdict from a woven build by a check that is not green there with no rule chosen, and none where
+//! the check failed and the patch never ran.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -86,7 +86,11 @@ pub(super) fn run<'a, 's>(
     told: &mut Judged,
 ) -> Result<Result<Together<'a>, Vec<Bad>>> {
     let start = Instant::now();
-    let names = gates(&woven);
+    // What was not seen green in the woven build is seen once more as it is.
+    let mut unseen: Checks = gates(&woven)
+        .into_iter()
+        .filter_map(|name| Some((name.clone(), clean.get(&name)?.passed.clone())))
+        .collect();
     let (mut woven, rest): (Vec<_>, Vec<_>) = woven
         .into_iter()
         .partition(|applied| expectation(clean, applied.rule).is_ok());
@@ -94,7 +98,6 @@ pub(super) fn run<'a, 's>(
         rest,
         ..Together::default()
     };
-    let mut green = false;
     if woven.len() > 1 {
         session
             .log
@@ -122,7 +125,9 @@ pub(super) fn run<'a, 's>(
             .map(|(path, text)| (path.as_path(), text.as_str()));
         place.slot.write("one build for all", back)?;
         place.slot.clean();
-        green = result?;
+        if let Some(red) = result? {
+            unseen = red;
+        }
         let count = told.records.len() - before;
         if count > 0 {
             let seconds = start.elapsed().as_secs_f64() / count as f64;
@@ -131,13 +136,12 @@ pub(super) fn run<'a, 's>(
     }
     woven.retain(|applied| !told.records.contains_key(&applied.rule.id.value));
     together.rest.extend(woven);
-    if !green {
-        let bad = again(session, place, clean, &names)?;
-        if !bad.is_empty() {
-            return Ok(Err(bad));
-        }
-    }
-    Ok(Ok(together))
+    let bad = again(session, place, clean, &unseen)?;
+    Ok(if bad.is_empty() {
+        Ok(together)
+    } else {
+        Err(bad)
+    })
 }
 
 /// The rules that share one build.
@@ -148,18 +152,22 @@ struct All<'x, 'a, 's> {
     woven: &'x [Applied<'a>],
 }
 
+/// Checks by gate.
+pub(super) type Checks = BTreeMap<String, BTreeSet<String>>;
+
 /// What came of some of them: caught, and whether the patches of the others ran.
 type Done = (Vec<Record>, BTreeMap<String, bool>);
 
 impl<'s> All<'_, '_, 's> {
-    /// Weaves, builds, checks that no rule chosen is green, and judges each rule; false when it came to no judgement.
+    /// Weaves, builds, runs every check with no rule chosen, and judges each rule whose checks are green then; returns the
+    /// others of them, none when there is no such build.
     fn inside(
         &self,
         bodies: &BTreeMap<PathBuf, Option<Bodies>>,
         watch: &mut Watch<'s, '_>,
         told: &mut Judged,
         reached: &mut BTreeMap<String, bool>,
-    ) -> Result<bool> {
+    ) -> Result<Option<Checks>> {
         let Self {
             session,
             place,
@@ -172,19 +180,23 @@ impl<'s> All<'_, '_, 's> {
             .collect();
         let mut out: BTreeSet<u32> = BTreeSet::new();
         let Some(gates) = built(session, place, bodies, woven, &names, &mut out)? else {
-            return Ok(false);
+            return Ok(None);
         };
-        for (name, ready) in &gates {
-            let checks: Vec<String> = clean[*name].passed.iter().cloned().collect();
-            let run = ready.run(place, Some(&checks), &BTreeMap::new(), None)?;
-            if let Some(check) = checks
-                .iter()
-                .find(|check| run.outcome(check) != Outcome::Passed)
-            {
-                session.log.note(&format!("with all rules built in and none chosen, `{check}` of gate {name} is not green; each rule is built alone"));
-                return Ok(false);
-            }
-        }
+        let red = self.red(&gates)?;
+        let rests = |applied: &Applied<'_>| {
+            let checks = applied.rule.expect.checks.iter();
+            let names = checks.chain(&applied.rule.must_pass).filter_map(|check| {
+                let gate = &check.gate.value;
+                Some((red.get(gate)?, clean[gate].check(check).ok()?))
+            });
+            names.into_iter().any(|(red, name)| red.contains(&name))
+        };
+        out.extend(
+            (1..)
+                .zip(woven)
+                .filter(|(_, applied)| rests(applied))
+                .map(|(number, _)| number),
+        );
         let compiled = (0..woven.len()).filter(|index| !out.contains(&(*index as u32 + 1)));
         let exclusive =
             |index: &usize| gates_of(woven[*index].rule).any(|name| gates[name].gate.exclusive);
@@ -222,13 +234,40 @@ impl<'s> All<'_, '_, 's> {
                 }
                 ended?;
                 if watch.due() {
-                    watch.look_at(place, &gates, &mut told.records)?;
+                    watch.look_at(place, (&gates, &red), &mut told.records)?;
                 }
             }
         }
         // Here, where it needs no build: what is judged alone after this is looked at on its own.
-        watch.look_at(place, &gates, &mut told.records)?;
-        Ok(true)
+        watch.look_at(place, (&gates, &red), &mut told.records)?;
+        Ok(Some(red))
+    }
+
+    /// The checks that are not green in the woven build with no rule chosen: told by name.
+    fn red(&self, gates: &BTreeMap<&str, Ready<'s>>) -> Result<Checks> {
+        const SHOWN: usize = 5;
+        let mut all = Checks::new();
+        for (name, ready) in gates {
+            let checks: Vec<String> = self.clean[*name].passed.iter().cloned().collect();
+            let run = ready.run(self.place, Some(&checks), &BTreeMap::new(), None)?;
+            let (_, red): (Vec<_>, Vec<_>) = checks
+                .into_iter()
+                .partition(|check| run.outcome(check) == Outcome::Passed);
+            let Some(first) = red.first() else {
+                continue;
+            };
+            let shown = red[..red.len().min(SHOWN)].join("`, `");
+            let more = match red.len().saturating_sub(SHOWN) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            self.session.log.note(&format!(
+                "with all rules built in and none chosen, `{shown}`{more} of gate {name} is not green ({:?}); what rests on it is built alone",
+                run.outcome(first)
+            ));
+            all.insert((*name).to_owned(), red.into_iter().collect());
+        }
+        Ok(all)
     }
 
     /// Judges some of the rules by so many jobs; what was judged before an error is returned beside it.

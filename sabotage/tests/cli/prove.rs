@@ -52,6 +52,29 @@ fn a_branch_is_proven_from_where_it_left() {
     assert!(red.out.contains("GATE red"), "{}", red.out);
 }
 
+#[m0_spec::row(B55)]
+#[test]
+fn an_import_beside_a_fix_is_not_called_held_by_no_test() {
+    let lib = "pub fn zero() -> u8 {\n    1\n}\n\npub fn text() -> String {\n    String::new()\n}\n\n\n\n";
+    let fixture = Fixture::cargo(&[("src/lib.rs", lib)]);
+    let fixed = lib.replace("    1\n", "    0\n");
+    fixture.write(
+        "src/lib.rs",
+        &format!("use std::fmt::Write as _;\n\n\n\n\n\n{fixed}"),
+    );
+    let test = "#[test]\nfn zero() {\n    assert_eq!(fx::zero(), 0);\n}\n";
+    fixture.write("tests/it.rs", test);
+    fixture.commit("fix");
+    let answer = fixture.run(&["prove", "HEAD"]);
+    assert_eq!(answer.code, 0, "{}", answer.out);
+    for part in [
+        "src/lib.rs:1-6: inconclusive: it is an import that nothing uses",
+        "2 hunks: 1 held, 0 held elsewhere, 0 not held, 1 not separable",
+    ] {
+        assert!(answer.out.contains(part), "{part} in {}", answer.out);
+    }
+}
+
 #[m0_spec::row(B53)]
 #[test]
 fn what_the_repository_names_as_tests_is_kept_and_what_stands_beside_it_is_not() {

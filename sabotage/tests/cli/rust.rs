@@ -163,6 +163,50 @@ fn a_test_that_fails_every_second_time_is_flaky_also_where_one_build_holds_the_r
     assert!(answer.out.contains("GATE flaky unit"), "{}", answer.out);
 }
 
+#[m0_spec::row(B54)]
+#[test]
+fn a_check_that_is_red_with_no_rule_chosen_has_its_own_rules_built_alone_and_no_others() {
+    let all = [
+        rule("adds-wrong", "fn add", "self.0 + other", "0", "adds"),
+        rule(
+            "twice-wrong",
+            "fn twice",
+            "self.0 + self.0",
+            "self.0",
+            "doubles",
+        ),
+        rule("twice-none", "fn twice", "self.0 + self.0", "0", "doubles"),
+    ];
+    let fixture = fixture(&all.concat());
+    // Red wherever several rules are built in, after what it is about.
+    let reads = "    assert!(!include_str!(\"../src/lib.rs\").contains(\"SABOTAGE_RULE\"), \"woven\");\n}\n";
+    let (before, after) = TESTS.split_once("fn adds() {\n").expect("the test");
+    let (body, after) = after.split_once("}\n").expect("its end");
+    fixture.write(
+        "tests/it.rs",
+        &format!("{before}fn adds() {{\n{body}{reads}{after}"),
+    );
+    let json = fixture.cache().with_file_name("red.json");
+    let path = json.display().to_string();
+    let answer = fixture.run(&["run", "--no-cache", "--json", &path]);
+    assert_eq!(answer.code, 0, "{}", answer.out);
+    assert!(answer.out.contains("3 rules: 3 caught"), "{}", answer.out);
+    let told = "none chosen, `it::adds` of gate unit is not green (Failed(";
+    assert!(answer.out.contains(told), "{}", answer.out);
+    let text = std::fs::read_to_string(json).expect("written");
+    let results: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let built = |rule: &str| {
+        let records = results["rules"].as_array().expect("a list");
+        let record = records.iter().find(|record| record["rule"] == rule);
+        record.expect("judged")["built"].as_str().map(str::to_owned)
+    };
+    let built = ["adds-wrong", "twice-wrong", "twice-none"].map(built);
+    assert_eq!(
+        built.map(Option::unwrap_or_default),
+        ["alone", "together", "together"]
+    );
+}
+
 #[m0_spec::row(B7)]
 #[test]
 fn a_filter_that_matches_no_test_is_a_broken_expectation() {
