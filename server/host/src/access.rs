@@ -28,7 +28,18 @@ struct AccessLog {
     clock: TimeOfDay,
     /// Of the entry that is being written: its room is used again.
     line: Vec<u8>,
+    /// Rooms of entries that became lines, for the next ones.
+    #[expect(
+        clippy::vec_box,
+        reason = "they come in boxes, and move without a copy"
+    )]
+    spare: Vec<Box<Facts>>,
 }
+
+/// The most rooms that wait for a next request.
+const SPARE: usize = 64;
+/// The longest path whose room waits with it.
+const SPARE_BYTES: usize = 256;
 
 /// Opens the access log of this worker's loop.
 pub(crate) fn open(share: Share<'static>) -> std::io::Result<()> {
@@ -39,6 +50,7 @@ pub(crate) fn open(share: Share<'static>) -> std::io::Result<()> {
         told_dropped: 0,
         clock: TimeOfDay::default(),
         line: Vec::new(),
+        spare: Vec::new(),
     }));
     Ok(())
 }
@@ -117,14 +129,19 @@ impl Moments {
 
 /// One request on its way to becoming a line.
 #[derive(Debug)]
-pub(crate) struct Entry {
+pub(crate) struct Entry(Option<Box<Facts>>);
+
+/// What is known of a request so far.
+#[derive(Debug)]
+pub(crate) struct Facts {
     pub(crate) method: Method,
     pub(crate) path: String,
     id: Option<HeaderValue>,
     status: u16,
     bytes: u64,
     pub(crate) moments: Moments,
-    peer: Rc<str>,
+    /// As JSON writes it: its connection's requests share it.
+    peer_json: Rc<str>,
     slot: usize,
 }
 
@@ -132,27 +149,55 @@ impl Entry {
     /// A request that the host takes up now; its head was whole at `head_ns`.
     pub(crate) fn new(
         method: Method,
-        path: String,
-        peer: Rc<str>,
+        path: &str,
+        peer_json: Rc<str>,
         slot: usize,
         head_ns: u64,
     ) -> Self {
-        Entry {
+        let spare = LOG.with_borrow_mut(|log| log.as_mut().and_then(|log| log.spare.pop()));
+        let moments = Moments {
+            head: head_ns,
+            begun: monotonic_ns(),
+            ..Moments::default()
+        };
+        let facts = |path| Facts {
             method,
             path,
             id: None,
             status: NO_ANSWER,
             bytes: 0,
-            moments: Moments {
-                head: head_ns,
-                begun: monotonic_ns(),
-                ..Moments::default()
-            },
-            peer,
+            moments,
+            peer_json,
             slot,
-        }
+        };
+        Entry(Some(match spare {
+            Some(mut room) => {
+                let mut text = std::mem::take(&mut room.path);
+                text.clear();
+                text.push_str(path);
+                *room = facts(text);
+                room
+            }
+            None => Box::new(facts(path.to_owned())),
+        }))
     }
+}
 
+impl std::ops::Deref for Entry {
+    type Target = Facts;
+
+    fn deref(&self) -> &Facts {
+        self.0.as_ref().expect("it is taken when it is dropped")
+    }
+}
+
+impl std::ops::DerefMut for Entry {
+    fn deref_mut(&mut self) -> &mut Facts {
+        self.0.as_mut().expect("it is taken when it is dropped")
+    }
+}
+
+impl Facts {
     /// The request has this id.
     pub(crate) fn identified(&mut self, id: HeaderValue) {
         self.id = Some(id);
@@ -173,7 +218,7 @@ impl Entry {
     fn write(&self, time: &str, line: &mut Vec<u8>) {
         let number = |line: &mut Vec<u8>, name: &str, value| {
             line.extend_from_slice(name.as_bytes());
-            digits(line, value);
+            line.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
         };
         let text = |line: &mut Vec<u8>, name: &str, value: &str| {
             line.extend_from_slice(name.as_bytes());
@@ -194,7 +239,8 @@ impl Entry {
         number(line, ",\"app_us\":", phases.app);
         number(line, ",\"first_us\":", phases.first);
         number(line, ",\"body_us\":", phases.body);
-        text(line, ",\"peer\":", &self.peer);
+        line.extend_from_slice(b",\"peer\":");
+        line.extend_from_slice(self.peer_json.as_bytes());
         number(line, ",\"slot\":", self.slot as u64);
         if let Some(Ok(id)) = self.id.as_ref().map(HeaderValue::to_str) {
             text(line, ",\"id\":", id);
@@ -203,33 +249,26 @@ impl Entry {
     }
 }
 
-/// Appends a number in decimal; the formatter of the library costs three times as much.
-fn digits(line: &mut Vec<u8>, mut number: u64) {
-    let mut text = [0; 20];
-    let mut at = text.len();
-    loop {
-        at -= 1;
-        text[at] = b'0' + (number % 10) as u8;
-        number /= 10;
-        if number == 0 {
-            break;
-        }
-    }
-    line.extend_from_slice(&text[at..]);
-}
-
 impl Drop for Entry {
     fn drop(&mut self) {
-        if self.moments.last == 0 {
-            self.moments.last = monotonic_ns();
+        let Some(mut facts) = self.0.take() else {
+            return;
+        };
+        if facts.moments.last == 0 {
+            facts.moments.last = monotonic_ns();
         }
         LOG.with_borrow_mut(|log| {
             if let Some(log) = log {
                 log.line.clear();
-                self.write(log.clock.now(), &mut log.line);
+                facts.write(log.clock.now(), &mut log.line);
                 log.sink.push(&log.line);
                 if log.sink.pending_bytes() >= GATHER_BYTES {
                     log.sink.flush();
+                }
+                if log.spare.len() < SPARE && facts.path.capacity() <= SPARE_BYTES {
+                    // It may be a part of what was read of its connection.
+                    facts.id = None;
+                    log.spare.push(facts);
                 }
             }
         });
@@ -237,130 +276,4 @@ impl Drop for Entry {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::io::Read as _;
-    use std::os::fd::AsFd as _;
-    use std::rc::Rc;
-
-    use http::{HeaderValue, Method, StatusCode};
-    use m0_spec::row;
-    use proptest::prelude::*;
-
-    use super::{AccessLog, Entry, GATHER_BYTES, LOG, Moments, Phases, digits};
-    use crate::log::{Sink, TimeOfDay};
-
-    #[row(E114)]
-    #[test]
-    fn each_phase_has_its_own_time_and_what_was_not_reached_has_none() {
-        let phases = |wait, app, first, body| Phases {
-            wait,
-            app,
-            first,
-            body,
-            whole: wait + app + first + body,
-        };
-        let whole = Moments {
-            head: 1_000_000,
-            begun: 1_002_000,
-            answered: 1_052_000,
-            first: 1_055_000,
-            last: 1_955_000,
-        };
-        assert_eq!(whole.phases(), phases(2, 50, 3, 900));
-        let cut_before_a_byte = Moments { first: 0, ..whole };
-        assert_eq!(cut_before_a_byte.phases(), phases(2, 50, 903, 0));
-        let left = Moments {
-            answered: 0,
-            ..cut_before_a_byte
-        };
-        assert_eq!(left.phases(), phases(2, 953, 0, 0));
-    }
-
-    #[row(E115)]
-    #[test]
-    fn lines_are_gathered_before_they_are_written() {
-        let (reader, writer) = m0_unix::fds::pipe().expect("a pipe");
-        let output = m0_unix::output::Output::of(writer.as_fd()).expect("an output");
-        let words = Box::leak(Box::new(m0_page::sync::words(m0_page::words_needed(1))));
-        LOG.set(Some(AccessLog {
-            sink: Sink::new(Some(output)),
-            share: m0_page::Page::format(words, 1, 1).share(0),
-            told_dropped: 0,
-            clock: TimeOfDay::default(),
-            line: Vec::new(),
-        }));
-        let mut file = std::fs::File::from(reader);
-        let mut written = || {
-            let mut bytes = vec![0; 2 * GATHER_BYTES];
-            // Nothing to read is an error of a pipe that does not wait.
-            file.read(&mut bytes).unwrap_or(0)
-        };
-        let one = || {
-            drop(Entry::new(
-                Method::GET,
-                "/".to_owned(),
-                Rc::from("unix"),
-                0,
-                1,
-            ));
-        };
-        let mut lines = 0;
-        let first = loop {
-            one();
-            lines += 1;
-            let bytes = written();
-            if bytes > 0 {
-                break bytes;
-            }
-        };
-        assert!(
-            lines >= 50 && first >= GATHER_BYTES,
-            "{first} bytes after {lines} lines"
-        );
-        one();
-        assert_eq!(written(), 0);
-        super::flush();
-        assert!(written() > 0, "the sweep writes what is left");
-    }
-
-    proptest! {
-        #[row(E114)]
-        #[test]
-        fn the_phases_add_up_whatever_the_moments(
-            head in 0_u64..1 << 40, begun in 0_u64..1 << 40, answered in 0_u64..1 << 40,
-            first in 0_u64..1 << 40, last in 0_u64..1 << 40,
-        ) {
-            let moments = Moments { head, begun, answered, first, last };
-            let phases = moments.phases();
-            prop_assert_eq!(phases.wait + phases.app + phases.first + phases.body, phases.whole);
-            prop_assert_eq!(phases.whole, last.saturating_sub(head) / 1_000);
-        }
-
-        #[row(E74)]
-        #[test]
-        fn numbers_are_written_as_the_library_writes_them(number: u64) {
-            let mut line = Vec::new();
-            digits(&mut line, number);
-            prop_assert_eq!(line, number.to_string().into_bytes());
-        }
-
-        #[row(E74)]
-        #[test]
-        fn any_path_makes_a_line_of_json(path: String) {
-            let mut entry = Entry::new(Method::GET, path.clone(), Rc::from("192.0.2.1:80"), 3, 1);
-            entry.answered(StatusCode::NOT_FOUND);
-            entry.sent(70);
-            entry.identified(HeaderValue::from_static("abc"));
-            let mut line = Vec::new();
-            entry.write("2026-01-01T00:00:00.000Z", &mut line);
-            prop_assert_eq!(line.pop(), Some(b'\n'));
-            prop_assert!(!line.contains(&b'\n'));
-            let read: serde_json::Value = serde_json::from_slice(&line).expect("JSON");
-            prop_assert_eq!(read["path"].as_str(), Some(path.as_str()));
-            prop_assert_eq!(read["status"].as_u64(), Some(404));
-            prop_assert_eq!(read["bytes"].as_u64(), Some(70));
-            prop_assert_eq!(read["slot"].as_u64(), Some(3));
-            prop_assert_eq!(read["id"].as_str(), Some("abc"));
-        }
-    }
-}
+mod tests;

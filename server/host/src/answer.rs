@@ -56,7 +56,7 @@ pin_project! {
         source: Source<B>,
         exchange: Exchange,
         // Becomes a line of the access log when it is dropped; none when the log is off.
-        entry: Option<Box<Entry>>,
+        entry: Option<Entry>,
     }
 
     impl<B> PinnedDrop for AnswerBody<B> {
@@ -81,7 +81,7 @@ pin_project! {
 }
 
 impl<B> AnswerBody<B> {
-    pub(crate) fn app(body: B, exchange: Exchange, entry: Option<Box<Entry>>) -> Self {
+    pub(crate) fn app(body: B, exchange: Exchange, entry: Option<Entry>) -> Self {
         AnswerBody {
             source: Source::App { body },
             exchange,
@@ -89,7 +89,7 @@ impl<B> AnswerBody<B> {
         }
     }
 
-    pub(crate) fn layer(body: BoxBody, exchange: Exchange, entry: Option<Box<Entry>>) -> Self {
+    pub(crate) fn layer(body: BoxBody, exchange: Exchange, entry: Option<Entry>) -> Self {
         AnswerBody {
             source: Source::Layer { body },
             exchange,
@@ -97,7 +97,7 @@ impl<B> AnswerBody<B> {
         }
     }
 
-    pub(crate) fn text(text: Bytes, exchange: Exchange, entry: Option<Box<Entry>>) -> Self {
+    pub(crate) fn text(text: Bytes, exchange: Exchange, entry: Option<Entry>) -> Self {
         let text = Some(text).filter(|text| !text.is_empty());
         AnswerBody {
             source: Source::Text { text },
@@ -116,7 +116,7 @@ impl<B> AnswerBody<B> {
     }
 
     /// The body of a held stream beside other exchanges.
-    pub(crate) fn feed(feed: Feed, exchange: Exchange, entry: Option<Box<Entry>>) -> Self {
+    pub(crate) fn feed(feed: Feed, exchange: Exchange, entry: Option<Entry>) -> Self {
         AnswerBody {
             source: Source::Feed { feed },
             exchange,

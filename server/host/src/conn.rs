@@ -76,7 +76,7 @@ pub(crate) struct Conn {
     socket: AsyncFd<Socket>,
     /// The peer of the socket, until a proxy's header tells of another.
     peer: Cell<Peer>,
-    peer_text: OnceCell<Rc<str>>,
+    peer_json: OnceCell<Rc<str>>,
     /// Of a connection whose first bytes are a proxy's header, until it is whole.
     header: RefCell<Option<Box<Reader>>>,
     /// Of a connection that may speak HTTP/2, until its first bytes have said.
@@ -99,7 +99,7 @@ pub(crate) struct Conn {
     /// Answers whose bodies have ended and that are not all with the socket.
     unsent: Cell<u64>,
     takeover: Cell<Takeover>,
-    held: RefCell<Option<(Held, Option<Box<Entry>>)>>,
+    held: RefCell<Option<(Held, Option<Entry>)>>,
     progress: Cell<Progress>,
     blocked: Cell<bool>,
     /// Unacknowledged bytes when the socket was last looked at while blocked.
@@ -133,7 +133,7 @@ impl Conn {
         let conn = Conn {
             socket,
             peer: Cell::new(peer),
-            peer_text: OnceCell::new(),
+            peer_json: OnceCell::new(),
             header: RefCell::new(None),
             preface: Cell::new(None),
             http2: OnceCell::new(),

@@ -192,7 +192,7 @@ pub(crate) async fn take_over(conn: &Rc<Conn>, worker: &Rc<Worker>) {
 }
 
 /// Holds a stream until its peer leaves, it is finished, or it is cut.
-async fn hold(conn: &Rc<Conn>, worker: &Worker, plan: Replay, mut entry: Option<Box<Entry>>) {
+async fn hold(conn: &Rc<Conn>, worker: &Worker, plan: Replay, mut entry: Option<Entry>) {
     let others = worker.sockets();
     let Some(key) = worker.fanout().join(conn, plan, conn.is_http10(), others) else {
         // Others took the last places between the answer's head and now.
@@ -257,7 +257,7 @@ async fn talk(
     conn: &Rc<Conn>,
     worker: &Worker,
     (begin, place): (Begin, SocketHeld),
-    mut entry: Option<Box<Entry>>,
+    mut entry: Option<Entry>,
 ) {
     let first_byte = conn.first_byte_ns();
     let sent_before = conn.sent_bytes();

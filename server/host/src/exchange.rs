@@ -199,7 +199,7 @@ impl Exchange {
     }
 
     /// The answer's body has ended, or was given up. What the engine holds of it is still to be sent.
-    pub(crate) fn response_ends(&self, entry: Option<Box<Entry>>) {
+    pub(crate) fn response_ends(&self, entry: Option<Entry>) {
         match self {
             Exchange::Alone(conn) => conn.response_ends(entry),
             Exchange::Beside(beside) => beside.conn.await_last_byte(entry),

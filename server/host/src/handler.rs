@@ -76,13 +76,13 @@ where
         let settings = worker.settings();
         let layers = &settings.middleware;
         let mut entry = settings.access_log.then(|| {
-            Box::new(Entry::new(
+            Entry::new(
                 request.method().clone(),
-                request.uri().path().to_owned(),
-                exchange.conn().peer_text(),
+                request.uri().path(),
+                exchange.conn().peer_json(),
                 worker.slot(),
                 exchange.head_ns(),
-            ))
+            )
         });
         let id = settings
             .request_id
@@ -210,7 +210,7 @@ fn asks_for_figures(request: &Request<RequestBody>, worker: &Worker) -> bool {
 fn figures_answer<B>(
     exchange: &Exchange,
     worker: &Worker,
-    entry: Option<Box<Entry>>,
+    entry: Option<Entry>,
 ) -> Response<AnswerBody<B>> {
     let Ok(text) = metrics::encode(worker.figures()) else {
         let why = "the figures could not be written\n";
@@ -265,7 +265,7 @@ fn host_answer<B>(
     status: StatusCode,
     text: impl Into<Bytes>,
     exchange: &Exchange,
-    mut entry: Option<Box<Entry>>,
+    mut entry: Option<Entry>,
 ) -> Response<AnswerBody<B>> {
     if let Some(entry) = &mut entry {
         entry.answered(status);
@@ -279,7 +279,7 @@ fn host_answer<B>(
     answer
 }
 
-fn failed_answer<B>(exchange: &Exchange, entry: Option<Box<Entry>>) -> Response<AnswerBody<B>> {
+fn failed_answer<B>(exchange: &Exchange, entry: Option<Entry>) -> Response<AnswerBody<B>> {
     let why = "the application failed; the log says how\n";
     host_answer(StatusCode::INTERNAL_SERVER_ERROR, why, exchange, entry)
 }
@@ -289,7 +289,7 @@ fn refused_answer<B>(
     fault: Fault,
     exchange: &Exchange,
     id: Option<&HeaderValue>,
-    entry: Option<Box<Entry>>,
+    entry: Option<Entry>,
 ) -> Response<AnswerBody<B>> {
     driver::tell_refusal(exchange.conn(), fault.status, fault.reason, id);
     let status = StatusCode::from_u16(fault.status).expect("wire refuses with statuses that exist");
@@ -301,7 +301,7 @@ fn refused_answer<B>(
 fn denied_answer<B>(
     denied: Denied,
     exchange: &Exchange,
-    entry: Option<Box<Entry>>,
+    entry: Option<Entry>,
 ) -> Response<AnswerBody<B>> {
     let Denied::Challenge(challenge) = denied else {
         exchange.conn().count_panic();
@@ -319,7 +319,7 @@ fn file_answer<B>(
     exchange: &Exchange,
     worker: &Worker,
     asked: Option<&Asked>,
-    mut entry: Option<Box<Entry>>,
+    mut entry: Option<Entry>,
 ) -> Response<AnswerBody<B>> {
     match found {
         Ok(file) => {

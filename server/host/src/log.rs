@@ -174,6 +174,7 @@ pub(crate) fn now() -> String {
 /// The same text as [`now`], for many lines: the second is written anew only when it is another.
 #[derive(Debug, Default)]
 pub(crate) struct TimeOfDay {
+    ms: i64,
     second: i64,
     text: String,
 }
@@ -185,6 +186,11 @@ impl TimeOfDay {
     }
 
     pub(crate) fn at(&mut self, ms: i64) -> &str {
+        // The clock stands still from tick to tick.
+        if ms == self.ms && !self.text.is_empty() {
+            return &self.text;
+        }
+        self.ms = ms;
         // Towards minus infinity, as the text has it; hosts do not serve before 1970 on purpose.
         let (second, rest) = (ms.div_euclid(1_000), ms.rem_euclid(1_000) as u16);
         if second == self.second && !self.text.is_empty() {

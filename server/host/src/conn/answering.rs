@@ -51,7 +51,7 @@ impl Conn {
     }
 
     /// The response's body has ended, or was given up. What the engine holds of it is still to be sent.
-    pub(crate) fn response_ends(&self, entry: Option<Box<Entry>>) {
+    pub(crate) fn response_ends(&self, entry: Option<Entry>) {
         self.await_last_byte(entry);
         self.response.set(Response::Unsent);
         self.unsent.set(self.unsent.get() + 1);

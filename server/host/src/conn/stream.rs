@@ -26,12 +26,12 @@ pub(crate) enum Held {
 
 impl Conn {
     /// The answer in hand holds the connection.
-    pub(crate) fn hold(&self, held: Held, entry: Option<Box<Entry>>) {
+    pub(crate) fn hold(&self, held: Held, entry: Option<Entry>) {
         *self.held.borrow_mut() = Some((held, entry));
     }
 
     /// What the connection becomes and its log entry, for whoever takes the connection over.
-    pub(crate) fn take_held(&self) -> Option<(Held, Option<Box<Entry>>)> {
+    pub(crate) fn take_held(&self) -> Option<(Held, Option<Entry>)> {
         self.held.borrow_mut().take()
     }
 

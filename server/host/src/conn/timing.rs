@@ -22,20 +22,18 @@ pub(super) struct Timing {
     /// That byte went with all others that have gone since.
     at_once: bool,
     /// Of answers whose bodies have ended, and that are not all with the socket.
-    #[expect(
-        clippy::vec_box,
-        reason = "they come in boxes, and move without a copy"
-    )]
-    ended: Vec<Box<Entry>>,
+    ended: Vec<Entry>,
 }
 
 impl Conn {
-    /// The peer as logs name it.
-    pub(crate) fn peer_text(&self) -> Rc<str> {
-        let text = self
-            .peer_text
-            .get_or_init(|| self.peer().to_string().into());
-        Rc::clone(text)
+    /// The peer as logs name it: a string of JSON, its quotes included.
+    pub(crate) fn peer_json(&self) -> Rc<str> {
+        let text = || {
+            serde_json::Value::from(self.peer().to_string())
+                .to_string()
+                .into()
+        };
+        Rc::clone(self.peer_json.get_or_init(text))
     }
 
     /// Gives this connection's requests their times from now on.
@@ -85,7 +83,7 @@ impl Conn {
     }
 
     /// The entry of an answer whose body has ended waits for its last byte to go out.
-    pub(crate) fn await_last_byte(&self, entry: Option<Box<Entry>>) {
+    pub(crate) fn await_last_byte(&self, entry: Option<Entry>) {
         if let Some(mut entry) = entry
             && let Some(timing) = &mut *self.timing.borrow_mut()
         {

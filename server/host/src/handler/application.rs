@@ -28,7 +28,7 @@ const RETRY_AFTER_SECONDS: &str = "1";
 fn unavailable<B>(
     why: &'static str,
     exchange: &Exchange,
-    entry: Option<Box<Entry>>,
+    entry: Option<Entry>,
 ) -> Response<AnswerBody<B>> {
     let mut answer = host_answer(StatusCode::SERVICE_UNAVAILABLE, why, exchange, entry);
     answer
@@ -42,7 +42,7 @@ pub(crate) fn app_answer<B>(
     exchange: &Exchange,
     worker: &Rc<Worker>,
     asked: Option<&Asked>,
-    mut entry: Option<Box<Entry>>,
+    mut entry: Option<Entry>,
 ) -> Response<AnswerBody<B>>
 where
     B: http_body::Body<Data = Bytes, Error: Display> + 'static,
