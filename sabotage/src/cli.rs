@@ -181,7 +181,7 @@ struct RunOptions {
     #[arg(long)]
     no_cache: bool,
     /// Look at the clean tree again after so many rules; 0 looks at the end only.
-    #[arg(long, default_value_t = 50, value_name = "N")]
+    #[arg(long, default_value_t = 200, value_name = "N")]
     sentinel: usize,
     /// A build for each rule, also where one build could serve all.
     #[arg(long)]

@@ -94,7 +94,7 @@ impl Default for Options {
             jailed: true,
             jobs: 0,
             cache: true,
-            sentinel: 50,
+            sentinel: 200,
             quiet: false,
         }
     }

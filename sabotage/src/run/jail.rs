@@ -218,14 +218,18 @@ fn reap() -> bool {
 
 /// Command lines of what still lives after the grace.
 fn leaks(mark: &str, left: impl Fn(&str) -> BTreeSet<i32>) -> Vec<String> {
+    let named = || left(mark).into_iter().filter_map(command_line).collect();
+    settled(reap, named)
+}
+
+/// What is named when nobody is left, or else after the grace. A process has no command line, nor its mark, for the
+/// moment in which it becomes another program: only who is childless too has left nothing behind.
+fn settled(childless: impl Fn() -> bool, named: impl Fn() -> Vec<String>) -> Vec<String> {
     let until = Instant::now() + GRACE;
     loop {
-        reap();
-        let alive: Vec<String> = left(mark)
-            .iter()
-            .filter_map(|pid| command_line(*pid))
-            .collect();
-        if alive.is_empty() || Instant::now() >= until {
+        let childless = childless();
+        let alive = named();
+        if (childless && alive.is_empty()) || Instant::now() >= until {
             return alive;
         }
         std::thread::sleep(Duration::from_millis(5));
@@ -327,4 +331,32 @@ pub fn asked(text: &str) -> Option<Asked> {
 /// Reads how a command ended; none when nobody told.
 pub fn end(path: &Path) -> Option<End> {
     serde_json::from_slice(&fs::read(path).ok()?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::settled;
+
+    #[m0_spec::row(B12)]
+    #[test]
+    fn a_process_that_has_no_name_yet_is_waited_for() {
+        let looks = Cell::new(0);
+        let named = || {
+            let before = looks.replace(looks.get() + 1);
+            ["sleep 60".to_owned()]
+                .into_iter()
+                .skip(usize::from(before == 0))
+                .collect()
+        };
+        assert_eq!(settled(|| false, named), ["sleep 60"]);
+        looks.set(0);
+        let nobody = || {
+            looks.set(looks.get() + 1);
+            Vec::new()
+        };
+        assert!(settled(|| true, nobody).is_empty());
+        assert_eq!(looks.get(), 1, "nobody is left: nothing is waited for");
+    }
 }

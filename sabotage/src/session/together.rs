@@ -201,21 +201,22 @@ impl<'s> All<'_, '_, 's> {
         let exclusive =
             |index: &usize| gates_of(woven[*index].rule).any(|name| gates[name].gate.exclusive);
         let (alone, beside): (Vec<usize>, Vec<usize>) = compiled.partition(exclusive);
-        let shared = beside
-            .iter()
-            .flat_map(|index| gates_of(woven[*index].rule))
-            .collect();
         let every = match session.options.sentinel {
             0 => usize::MAX,
             every => every,
         };
-        for (indexes, jobs) in [(beside, jobs(session, clean, &shared)), (alone, 1)] {
+        for (indexes, most) in [(beside, MOST), (alone, 1)] {
             for chunk in indexes.chunks(every) {
                 let chunk: Vec<usize> = chunk
                     .iter()
                     .copied()
                     .filter(|index| watch.refuses(woven[*index].rule).is_none())
                     .collect();
+                let shared = chunk
+                    .iter()
+                    .flat_map(|index| gates_of(woven[*index].rule))
+                    .collect();
+                let jobs = jobs(session, clean, &shared).min(most);
                 let (start, busy) = (Instant::now(), place.busy());
                 let ((caught, others), ended) = self.side_by_side(&gates, &chunk, jobs);
                 let (wall, busy) = (start.elapsed(), place.busy().saturating_sub(busy));
