@@ -21,7 +21,7 @@ pub(super) const QUESTION: Question = Question {
     name: "trace_scale",
     asks: "how long does `trace` take for 1,000 rows with 3,000 tests, and how does that grow?",
     rows: &[T18],
-    rounds: 7,
+    rounds: 11,
     run,
 };
 
@@ -58,17 +58,20 @@ fn measure(session: &Session, report: &mut Report, trace: &Path, home: &Path) ->
     let (small, large) = (home.join("one"), home.join("ten"));
     session.shows("growing");
     grown::grow(&small, 1)?;
-    let one = times(session, trace, &small, 1)?;
+    grown::grow(&large, TIMES)?;
     let own = std::env::current_exe().context("cannot tell where this program is")?;
-    cool(&small)?;
     let memory = peak::of(&own, trace, &["check"], &small)?;
     let memory = Samples::of(vec![memory as f64])?;
-    session.shows("growing ten times");
-    grown::grow(&large, TIMES)?;
-    let ten = times(session, trace, &large, TIMES)?;
+    let (mut one, mut ten) = (Times::default(), Times::default());
+    // Both in each round: a machine whose pace changes between them would tell of itself.
+    for _ in session.rounds() {
+        session.shows("size 1");
+        one.add(trace, &small, 1)?;
+        session.shows("size 10");
+        ten.add(trace, &large, TIMES)?;
+    }
     let ratio = |ten: &[f64], one: &[f64]| -> Result<Samples> {
-        let one = Samples::of(one.to_vec())?.median();
-        Samples::of(ten.iter().map(|seconds| seconds / one).collect())
+        Samples::of(ten.iter().zip(one).map(|(ten, one)| ten / one).collect())
     };
     let most = TIMES as f64;
     let mut add = |what: &str, unit, samples, goal| {
@@ -123,21 +126,18 @@ fn measure(session: &Session, report: &mut Report, trace: &Path, home: &Path) ->
     Ok(())
 }
 
-fn times(session: &Session, trace: &Path, root: &Path, size: usize) -> Result<Times> {
-    let mut times = Times::default();
-    let check: &[&str] = &["check"];
-    for _ in session.rounds() {
-        session.shows(&format!("size {size}"));
+impl Times {
+    /// One round.
+    fn add(&mut self, trace: &Path, root: &Path, size: usize) -> Result<()> {
         cool(root)?;
-        times.cold.push(timed(trace, root, size, check)?);
-        times.warm.push(timed(trace, root, size, check)?);
+        self.cold.push(timed(trace, root, size, &["check"])?);
+        self.warm.push(timed(trace, root, size, &["check"])?);
         grown::results(root, size)?;
-        times.join.push(timed(trace, root, size, check)?);
-        times
-            .html
-            .push(timed(trace, root, size, &["report", "--html", "site"])?);
+        self.join.push(timed(trace, root, size, &["check"])?);
+        let report = ["report", "--html", "site"];
+        self.html.push(timed(trace, root, size, &report)?);
+        Ok(())
     }
-    Ok(times)
 }
 
 /// Removes what the tool keeps between runs.
