@@ -3,6 +3,7 @@
 //! Knows the suites by name and nothing of what they do.
 //! Invariant: names are unique, and each phase names at least one row.
 
+use std::panic::Location;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -23,9 +24,12 @@ pub struct Phase {
     pub parallel_safe: bool,
     /// What it does. It returns what it witnessed, or the first expectation that did not hold.
     pub run: fn(&Run) -> Result<Witness>,
+    /// Where it is registered, from the repository's root.
+    pub place: &'static Location<'static>,
 }
 
 /// A phase that may run beside others.
+#[track_caller]
 pub const fn beside(
     name: &'static str,
     seconds: u64,
@@ -38,10 +42,12 @@ pub const fn beside(
         bound: Duration::from_secs(seconds),
         parallel_safe: true,
         run,
+        place: Location::caller(),
     }
 }
 
 /// A phase that needs the machine to itself.
+#[track_caller]
 pub const fn alone(
     name: &'static str,
     seconds: u64,

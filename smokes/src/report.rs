@@ -189,6 +189,7 @@ pub fn json_lines(all: &[Ran], tree: &Tree) -> String {
             "event": "verdict", "test": format!("smoke::{}", ran.phase.name),
             "phase": ran.phase.name, "round": ran.round, "rows": rows,
             "passed": ran.outcome.passed(), "failure": ran.outcome.failure,
+            "file": ran.phase.place.file(), "line": ran.phase.place.line(),
             "seconds": ran.outcome.seconds, "commit": tree.commit, "tree": tree.tree,
             "dirty": tree.dirty, "toolchain": tree.toolchain,
         });
@@ -311,7 +312,7 @@ mod tests {
         }
     }
 
-    #[m0_spec::row(H24)]
+    #[m0_spec::row(H24, T29)]
     #[test]
     fn json_tap_and_junit_agree() {
         let all = [ran(0, None), ran(1, Some("a <b> & \"c\"\nd"))];
@@ -340,6 +341,15 @@ mod tests {
             assert_eq!(case.contains("<failure"), !passed);
         }
         assert_eq!((verdicts.len(), totals(&all)), (2, (1, 1)));
+        for (verdict, ran) in verdicts.iter().zip(&all) {
+            let line = verdict["line"].as_u64().expect("a line");
+            let file = verdict["file"].as_str().expect("a file");
+            assert_eq!(
+                (file, line),
+                (ran.phase.place.file(), ran.phase.place.line().into())
+            );
+            assert!(file.starts_with("smokes/src/suites/"), "{file}");
+        }
         assert!(
             junit.contains("a &lt;b&gt; &amp; &quot;c&quot;&#10;d"),
             "{junit}"

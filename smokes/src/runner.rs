@@ -222,6 +222,7 @@ pub fn trace(phases: &[Phase]) -> Result<bool> {
         let line = serde_json::json!({
             "event": event, "rows": rows, "package": "smokes", "target": "smokes",
             "test": format!("smoke::{}", phase.name),
+            "file": phase.place.file(), "line": phase.place.line(),
         });
         file.write_all(format!("{line}\n").as_bytes())?;
     }

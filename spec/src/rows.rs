@@ -1246,6 +1246,9 @@ pub const T27: Row = Row { id: "T27", title: "A repository of Python and one of 
 /// What the tool answers, and in which order, is the same on one core as on many.
 pub const T28: Row = Row { id: "T28", title: "What the tool answers, and in which order, is the same on one core as on many." };
 
+/// What only a file of results tells of, as a phase of a smoke or a figure of a probe, stands where its line says, else at that line.
+pub const T29: Row = Row { id: "T29", title: "What only a file of results tells of, as a phase of a smoke or a figure of a probe, stands where its line says, else at that line." };
+
 /// A fork is refused while the process runs more than one thread.
 pub const U1: Row = Row { id: "U1", title: "A fork is refused while the process runs more than one thread." };
 
@@ -1914,6 +1917,7 @@ pub const ALL: &[Row] = &[
     T26,
     T27,
     T28,
+    T29,
     U1,
     U2,
     U3,

@@ -235,7 +235,10 @@ impl Graph {
         if found.is_empty() && !outcome.rows.is_empty() {
             let file = &results.files[outcome.file].path;
             let kind = outcome.kind.unwrap_or(Need::Test);
-            let at = At::file(file);
+            let at = match &outcome.place {
+                Some((source, line)) => At::line(source, *line),
+                None => At::line(file, outcome.line.max(1)),
+            };
             let test = made_at_run(&outcome.suite, &outcome.test, &outcome.rows, kind, &at, "");
             found.push(self.add(test, false, index));
         }

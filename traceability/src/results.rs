@@ -57,6 +57,10 @@ pub struct Outcome {
     pub kind: Option<Need>,
     /// The rows, where the line says them.
     pub rows: Vec<String>,
+    /// Where the test stands, when the line says it.
+    pub place: Option<(PathBuf, usize)>,
+    /// Its line in the file of results; 0 where the form has none.
+    pub line: usize,
     /// Index of its file in [`Results::files`].
     pub file: usize,
 }

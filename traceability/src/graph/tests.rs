@@ -50,6 +50,8 @@ fn outcome(suite: &str, test: &str, verdict: Verdict) -> Outcome {
         message: None,
         kind: None,
         rows: Vec::new(),
+        place: None,
+        line: 0,
         file: 0,
     }
 }
@@ -297,4 +299,25 @@ fn a_gate_names_a_test_with_or_without_its_suite() {
         ..test("smokes", "smoke::x", "")
     };
     assert!(is_check("x", &phase) && is_check("smoke::x", &phase));
+}
+
+#[m0_spec::row(T29)]
+#[test]
+fn what_results_alone_tell_of_stands_where_its_line_says_else_at_that_line() {
+    let phase = |name: &str, place: Option<(&str, usize)>| Outcome {
+        rows: vec!["E1".into()],
+        place: place.map(|(file, line)| (file.into(), line)),
+        line: 7,
+        ..outcome("", name, Verdict::Passed)
+    };
+    let results = Results {
+        outcomes: vec![
+            phase("smoke::told", Some(("smokes/a.rs", 12))),
+            phase("smoke::untold", None),
+        ],
+        ..Results::default()
+    };
+    let graph = join(Vec::new(), results);
+    let places: Vec<String> = graph.edges.iter().map(|edge| edge.at.to_string()).collect();
+    assert_eq!(places, ["smokes/a.rs:12:1", "r:7:1"]);
 }

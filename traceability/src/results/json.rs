@@ -4,7 +4,7 @@
 //!
 //! - `run`: `commit`, `tree`, `dirty`, `toolchain` of the whole file;
 //! - `test`: `binary`, `test`, `verdict` (`passed`, `failed`, `timed-out`, `ignored`), `seconds`, `kind`;
-//! - `verdict`: a phase: `test`, `passed`, `rows`, `failure`, `seconds`, and the keys of `run`;
+//! - `verdict`: a phase: `test`, `passed`, `rows`, `failure`, `seconds`, `file` and `line` of the phase, and the keys of `run`;
 //! - `ran`, `declared`: a test that started or was listed: `rows`, `package`, `target`, `test`, `file`, `line`;
 //! - anything else: passed over.
 //!
@@ -45,6 +45,8 @@ enum Line {
         rows: Vec<String>,
         failure: Option<String>,
         seconds: Option<f64>,
+        file: Option<PathBuf>,
+        line: Option<usize>,
         #[serde(flatten)]
         provenance: Provenance,
     },
@@ -66,7 +68,7 @@ struct Figure {
 }
 
 impl Figure {
-    fn outcome(self) -> Outcome {
+    fn outcome(self, line: usize) -> Outcome {
         let kept = self.kept.unwrap_or(true);
         let quantity = self.quantity.unwrap_or_else(|| "a figure".into());
         Outcome {
@@ -81,6 +83,8 @@ impl Figure {
             message: (!kept).then(|| format!("{quantity} is beyond its goal")),
             kind: Some(Need::Probe),
             rows: self.rows,
+            place: None,
+            line,
             file: 0,
         }
     }
@@ -117,7 +121,7 @@ pub(super) fn lines(path: &Path, text: &str) -> Result<Held, Finding> {
             if held.provenance == Provenance::default() {
                 held.provenance.commit.clone_from(&figure.commit);
             }
-            worst.add(&mut held.outcomes, figure.outcome());
+            worst.add(&mut held.outcomes, figure.outcome(index + 1));
             continue;
         }
         match serde_json::from_value(value).map_err(fault)? {
@@ -137,6 +141,8 @@ pub(super) fn lines(path: &Path, text: &str) -> Result<Held, Finding> {
                 message,
                 kind: kind.as_deref().and_then(kind_of),
                 rows: Vec::new(),
+                place: None,
+                line: index + 1,
                 file: 0,
             }),
             Line::Verdict {
@@ -145,6 +151,8 @@ pub(super) fn lines(path: &Path, text: &str) -> Result<Held, Finding> {
                 rows,
                 failure,
                 seconds,
+                file,
+                line,
                 provenance,
             } => {
                 if held.provenance == Provenance::default() {
@@ -163,6 +171,8 @@ pub(super) fn lines(path: &Path, text: &str) -> Result<Held, Finding> {
                     seconds,
                     message: failure,
                     rows,
+                    place: file.zip(line),
+                    line: index + 1,
                     file: 0,
                 };
                 worst.add(&mut held.outcomes, outcome);

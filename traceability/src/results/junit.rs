@@ -78,6 +78,8 @@ fn case(node: Node<'_, '_>) -> Outcome {
         message,
         kind: None,
         rows: Vec::new(),
+        place: None,
+        line: 0,
         file: 0,
     }
 }

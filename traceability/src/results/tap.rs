@@ -135,6 +135,8 @@ fn outcome(passed: bool, rest: &str) -> Outcome {
         message: None,
         kind: None,
         rows: Vec::new(),
+        place: None,
+        line: 0,
         file: 0,
     }
 }

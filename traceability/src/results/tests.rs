@@ -191,6 +191,32 @@ fn a_phase_passed_when_every_round_did() {
     assert_eq!(all(&[false, true]), Verdict::Failed);
 }
 
+#[m0_spec::row(T29)]
+#[test]
+fn the_place_of_a_phase_and_the_line_of_a_figure_are_read() {
+    let held = read(
+        "{\"event\":\"run\",\"commit\":\"c\"}\n\
+         {\"event\":\"verdict\",\"test\":\"smoke::a\",\"passed\":true,\"rows\":[\"E1\"],\"file\":\"s.rs\",\"line\":9}\n\
+         {\"event\":\"verdict\",\"test\":\"smoke::b\",\"passed\":true,\"rows\":[\"E1\"]}\n\
+         {\"probe\":\"p\",\"rows\":[\"E1\"],\"kept\":true}\n",
+    );
+    let places: Vec<_> = held
+        .outcomes
+        .iter()
+        .map(|outcome| {
+            let place = outcome.place.as_ref();
+            (
+                place.map(|(file, line)| (file.as_path(), *line)),
+                outcome.line,
+            )
+        })
+        .collect();
+    assert_eq!(
+        places,
+        [(Some((Path::new("s.rs"), 9)), 2), (None, 3), (None, 4)]
+    );
+}
+
 #[m0_spec::row(T8, T11)]
 #[test]
 fn a_probe_passed_when_every_figure_kept_its_goal() {
