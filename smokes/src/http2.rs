@@ -12,12 +12,14 @@ use bytes::Bytes;
 use h2::client::{ResponseFuture, SendRequest};
 use h2::{RecvStream, SendStream};
 use http::{HeaderMap, Method, Request};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::peer::{Closing, PATIENCE, Peer};
+use crate::tls;
 
 /// What a connection begins with.
 pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -226,8 +228,24 @@ pub struct Asked {
 #[derive(Debug)]
 pub struct Client {
     runtime: Runtime,
+    scheme: &'static str,
     send: SendRequest<Bytes>,
-    connection: JoinHandle<Result<(), h2::Error>>,
+    connection: Connection,
+}
+
+type Connection = JoinHandle<Result<(), h2::Error>>;
+
+/// The preface, and the settings of both sides.
+async fn shake<T>(socket: T, window: u32) -> Result<(SendRequest<Bytes>, Connection)>
+where
+    T: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
+    let mut builder = h2::client::Builder::new();
+    builder
+        .initial_window_size(window)
+        .initial_connection_window_size(1 << 24);
+    let (send, connection) = within(PATIENCE, "the handshake", builder.handshake(socket)).await??;
+    Ok((send, tokio::spawn(connection)))
 }
 
 impl Client {
@@ -238,31 +256,44 @@ impl Client {
 
     /// The same with this window for each exchange.
     pub fn with_window(to: SocketAddr, window: u32) -> Result<Self> {
+        Self::made(to, window, None)
+    }
+
+    /// The same over TLS, where both sides have to agree on HTTP/2.
+    pub fn over_tls(to: SocketAddr, tls: &tls::Client) -> Result<Self> {
+        Self::made(to, 1 << 24, Some(tls))
+    }
+
+    fn made(to: SocketAddr, window: u32, tls: Option<&tls::Client>) -> Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()?;
         let (send, connection) = runtime.block_on(async {
             let socket = within(PATIENCE, "connecting", TcpStream::connect(to)).await??;
             socket.set_nodelay(true)?;
-            let mut builder = h2::client::Builder::new();
-            builder
-                .initial_window_size(window)
-                .initial_connection_window_size(1 << 24);
-            let (send, connection) =
-                within(PATIENCE, "the handshake", builder.handshake(socket)).await??;
-            anyhow::Ok((send, tokio::spawn(connection)))
+            let Some(tls) = tls else {
+                return shake(socket, window).await;
+            };
+            let socket = within(PATIENCE, "the handshake of TLS", tls.connect(socket)).await??;
+            ensure!(
+                socket.get_ref().1.alpn_protocol() == Some(&b"h2"[..]),
+                "HTTP/2 was not agreed on"
+            );
+            shake(socket, window).await
         })?;
+        let scheme = if tls.is_some() { "https" } else { "http" };
         Ok(Self {
             runtime,
+            scheme,
             send,
             connection,
         })
     }
 
-    fn request(method: Method, path: &str, fields: &[(&str, &str)]) -> Result<Request<()>> {
+    fn request(&self, method: Method, path: &str, fields: &[(&str, &str)]) -> Result<Request<()>> {
         let mut request = Request::builder()
             .method(method)
-            .uri(format!("http://smokes{path}"));
+            .uri(format!("{}://smokes{path}", self.scheme));
         for (name, value) in fields {
             request = request.header(*name, *value);
         }
@@ -277,7 +308,7 @@ impl Client {
         fields: &[(&str, &str)],
         open: bool,
     ) -> Result<Asked> {
-        let request = Self::request(method, path, fields)?;
+        let request = self.request(method, path, fields)?;
         let send = self.send.clone();
         let (answer, body) = self.runtime.block_on(async {
             let mut send = within(PATIENCE, "room for a request", send.ready()).await??;

@@ -34,6 +34,7 @@ pub mod socket;
 pub mod suites;
 pub mod table;
 pub mod tape;
+pub mod tls;
 mod until;
 
 pub use until::{holds, until};

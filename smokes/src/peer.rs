@@ -13,6 +13,9 @@ use anyhow::{Context, Result, bail, ensure};
 use socket2::{Domain, SockAddr, Socket, Type};
 
 use crate::answer::{self, Answer, Chunk, Framing, Head};
+use crate::tls::Records;
+
+mod sealed;
 
 /// Default bound of one wait: long against a loaded machine, short against a phase.
 pub const PATIENCE: Duration = Duration::from_secs(10);
@@ -24,6 +27,8 @@ pub enum Closing {
     Fin,
     /// Reset (RST): bytes on their way may be lost.
     Reset,
+    /// End of stream over TLS without the word (close_notify) that would have told it from a cut.
+    Unannounced,
 }
 
 /// What one read brought.
@@ -41,6 +46,8 @@ pub enum Arrival {
 #[derive(Debug)]
 pub struct Peer {
     socket: Socket,
+    /// Of a connection over TLS.
+    tls: Option<Box<Records>>,
     pending: Vec<u8>,
     /// Bound of each wait that has no bound of its own.
     pub patience: Duration,
@@ -86,6 +93,7 @@ impl Peer {
         socket.set_write_timeout(Some(PATIENCE))?;
         Ok(Self {
             socket,
+            tls: None,
             pending: Vec::new(),
             patience: PATIENCE,
         })
@@ -101,7 +109,7 @@ impl Peer {
 
     /// Sends bytes as they are.
     pub fn send(&mut self, bytes: impl AsRef<[u8]>) -> Result<()> {
-        self.socket.write_all(bytes.as_ref()).context("send")
+        self.deliver(bytes.as_ref()).context("send")
     }
 
     /// Sends `bytes` in pieces of `size` bytes with `pause` between them: the pace is the rudeness.
@@ -153,6 +161,7 @@ impl Peer {
 
     /// Ends our direction; the other side may still answer.
     pub fn half_close(&mut self) -> Result<()> {
+        self.announce_end()?;
         self.socket.shutdown(Shutdown::Write).context("half-close")
     }
 
@@ -171,7 +180,7 @@ impl Peer {
             // A zero time-out would mean "for ever".
             self.socket
                 .set_read_timeout(Some(left.max(Duration::from_millis(1))))?;
-            match self.socket.read(&mut block) {
+            match self.receive(&mut block) {
                 Ok(0) => return Ok(Arrival::Closed(Closing::Fin)),
                 Ok(count) => {
                     self.pending.extend_from_slice(&block[..count]);
@@ -181,6 +190,9 @@ impl Peer {
                 Err(error) if is_silence(error.kind()) => return Ok(Arrival::Silence),
                 Err(error) if is_closed(error.kind()) => {
                     return Ok(Arrival::Closed(Closing::Reset));
+                }
+                Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
+                    return Ok(Arrival::Closed(Closing::Unannounced));
                 }
                 Err(error) => return Err(error).context("receive"),
             }
@@ -296,7 +308,7 @@ impl Peer {
             match self.fill(deadline)? {
                 Arrival::Bytes(_) => {}
                 Arrival::Closed(Closing::Fin) => return Ok(std::mem::take(&mut self.pending)),
-                Arrival::Closed(Closing::Reset) => bail!("reset inside a body"),
+                Arrival::Closed(how) => bail!("{how:?} inside a body"),
                 Arrival::Silence => bail!("a body that has no end"),
             }
         }

@@ -32,6 +32,8 @@ pub mod signals;
 pub mod stream;
 pub mod supervise;
 pub mod table;
+pub mod tls;
+pub mod tls_ends;
 pub mod websocket;
 pub mod websocket_bounds;
 pub mod websocket_hub;
@@ -60,6 +62,8 @@ pub fn all() -> Vec<Phase> {
         proxied::PHASES,
         http2::PHASES,
         http2_bounds::PHASES,
+        tls::PHASES,
+        tls_ends::PHASES,
         table::PHASES,
         seams::PHASES,
         files::PHASES,

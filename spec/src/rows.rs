@@ -739,6 +739,33 @@ pub const E156: Row = Row { id: "E156", title: "Over HTTP/2 a head that stays in
 /// The client of a connection of HTTP/2 that has had the requests of M0\_MAX\_REQUESTS\_PER\_CONNECTION is told by GOAWAY; what crossed that is served, and whoever goes on is cut.
 pub const E157: Row = Row { id: "E157", title: "The client of a connection of HTTP/2 that has had the requests of M0_MAX_REQUESTS_PER_CONNECTION is told by GOAWAY; what crossed that is served, and whoever goes on is cut." };
 
+/// With M0\_TLS\_CERT and M0\_TLS\_KEY every connection over TCP speaks TLS 1.3 or 1.2, through a listener that was handed over too; one over a unix socket stays in clear, and the application is told https or http.
+pub const E160: Row = Row { id: "E160", title: "With M0_TLS_CERT and M0_TLS_KEY every connection over TCP speaks TLS 1.3 or 1.2, through a listener that was handed over too; one over a unix socket stays in clear, and the application is told https or http." };
+
+/// Over TLS the protocol is the one that the handshake has chosen, h2 only with M0\_HTTP2=1; a client that names none is served HTTP/1.1, and one that names only others is told so by an alert.
+pub const E161: Row = Row { id: "E161", title: "Over TLS the protocol is the one that the handshake has chosen, h2 only with M0_HTTP2=1; a client that names none is served HTTP/1.1, and one that names only others is told so by an alert." };
+
+/// A certificate without its key, a key of another one or behind a password, and a file that cannot be used are refused with 78 before anything is bound, by the name of the file and what would be right.
+pub const E162: Row = Row { id: "E162", title: "A certificate without its key, a key of another one or behind a password, and a file that cannot be used are refused with 78 before anything is bound, by the name of the file and what would be right." };
+
+/// Every worker uses new files for the handshakes that begin after its next look, once a second, and what has begun goes on; files that cannot be used are told once, and the last ones that could be stay, for a worker that is started meanwhile those of the host's start.
+pub const E163: Row = Row { id: "E163", title: "Every worker uses new files for the handshakes that begin after its next look, once a second, and what has begun goes on; files that cannot be used are told once, and the last ones that could be stay, for a worker that is started meanwhile those of the host's start." };
+
+/// A handshake that is not complete in the time of a head is cut and counted; until then it has the place of a connection, and where there is none it is closed without an answer in clear.
+pub const E164: Row = Row { id: "E164", title: "A handshake that is not complete in the time of a head is cut and counted; until then it has the place of a connection, and where there is none it is closed without an answer in clear." };
+
+/// What is no handshake of TLS is told so by an alert, counted, and told to the log by at most one line a second with the number of those between; nobody else notices.
+pub const E165: Row = Row { id: "E165", title: "What is no handshake of TLS is told so by an alert, counted, and told to the log by at most one line a second with the number of those between; nobody else notices." };
+
+/// Over TLS an end in order is told by close\_notify behind the last byte, at the drain as well, and one that is none is not; a peer that takes nothing holds up no drain beyond its bound.
+pub const E166: Row = Row { id: "E166", title: "Over TLS an end in order is told by close_notify behind the last byte, at the drain as well, and one that is none is not; a peer that takes nothing holds up no drain beyond its bound." };
+
+/// What is said over TLS arrives whole and in order in both directions however records, reads and writes are cut, streams and WebSockets too; a slow reader has the bounds of one in clear.
+pub const E167: Row = Row { id: "E167", title: "What is said over TLS arrives whole and in order in both directions however records, reads and writes are cut, streams and WebSockets too; a slow reader has the bounds of one in clear." };
+
+/// A proxy's header comes before the handshake, in clear, and the client that it tells of is the peer over TLS too.
+pub const E168: Row = Row { id: "E168", title: "A proxy's header comes before the handshake, in clear, and the client that it tells of is the peer over TLS too." };
+
 /// A frame appended is read whole, with the id it was stamped with.
 pub const F1: Row = Row { id: "F1", title: "A frame appended is read whole, with the id it was stamped with." };
 
@@ -1748,6 +1775,15 @@ pub const ALL: &[Row] = &[
     E155,
     E156,
     E157,
+    E160,
+    E161,
+    E162,
+    E163,
+    E164,
+    E165,
+    E166,
+    E167,
+    E168,
     F1,
     F2,
     F3,

@@ -12,16 +12,18 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
+use http::uri::Scheme;
 use http_body::{Body, Frame, SizeHint};
 use m0_unix::sockets::Peer;
 use m0_wire::http2::Fault;
 use tokio::time::{Sleep, sleep};
 
+use crate::conn::Conn;
 use crate::engine::EngineBody;
 
 /// A request's body: a stream of [`Bytes`], at most `M0_MAX_BODY_BYTES` of them.
 ///
-/// It also knows who sent it, since nothing else of a request does without a cost to every one of them. An axum
+/// It also knows who sent it and how, since nothing else of a request does without a cost to every one of them. An axum
 /// `Router` wraps the body, so a service around it looks first:
 ///
 /// ```
@@ -29,12 +31,15 @@ use crate::engine::EngineBody;
 ///
 /// fn tell_peer(request: &mut http::Request<RequestBody>) {
 ///     let peer: Peer = request.body().peer();
+///     let scheme = request.body().scheme();
 ///     request.extensions_mut().insert(peer);
+///     request.extensions_mut().insert(scheme);
 /// }
 /// ```
 pub struct RequestBody {
     inner: EngineBody,
     peer: Peer,
+    over_tls: bool,
     bounds: Option<Box<Bounds>>,
 }
 
@@ -112,10 +117,11 @@ impl Bounds {
 }
 
 impl RequestBody {
-    pub(crate) fn new(inner: EngineBody, peer: Peer) -> Self {
+    pub(crate) fn new(inner: EngineBody, conn: &Conn) -> Self {
         RequestBody {
             inner,
-            peer,
+            peer: conn.peer(),
+            over_tls: conn.is_sealed(),
             bounds: None,
         }
     }
@@ -137,6 +143,16 @@ impl RequestBody {
     /// takes its word (`M0_PROXY_FROM`).
     pub fn peer(&self) -> Peer {
         self.peer
+    }
+
+    /// How the request came: `https` over TLS that this host ends (`M0_TLS_CERT`), else `http`, also where a proxy in
+    /// front has ended it. A client's own word for it, in the request's target, is not asked.
+    pub fn scheme(&self) -> Scheme {
+        if self.over_tls {
+            Scheme::HTTPS
+        } else {
+            Scheme::HTTP
+        }
     }
 }
 

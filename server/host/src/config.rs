@@ -289,6 +289,8 @@ impl Reader<'_> {
             health: self.switch("M0_HEALTH"),
             metrics: self.target("M0_METRICS"),
             request_id: self.switch("M0_REQUEST_ID"),
+            tls_cert: self.path("M0_TLS_CERT"),
+            tls_key: self.path("M0_TLS_KEY"),
             http2: self.switch("M0_HTTP2"),
             http2_max_streams: self.number("M0_HTTP2_MAX_STREAMS") as u32,
             backlog: self.number("M0_BACKLOG") as i32,
@@ -323,9 +325,7 @@ impl Reader<'_> {
             backoff_max: self.millis("M0_BACKOFF_MAX_MS"),
             healthy: self.millis("M0_HEALTHY_MS"),
             crash_limit: self.number("M0_CRASH_LIMIT") as u32,
-            journal: Some(self.raw("M0_JOURNAL").text.clone())
-                .filter(|text| !text.is_empty())
-                .map(PathBuf::from),
+            journal: self.path("M0_JOURNAL"),
             middleware: Middleware::default(),
         }
     }
@@ -349,6 +349,11 @@ impl Reader<'_> {
             Refusal::of(name, given.text.clone(), given.variable.right())
         };
         self.refusals.push(refusal);
+    }
+
+    fn path(&self, name: &str) -> Option<PathBuf> {
+        let text = &self.raw(name).text;
+        (!text.is_empty()).then(|| PathBuf::from(text))
     }
 
     fn number(&mut self, name: &str) -> u64 {

@@ -9,7 +9,9 @@ mod driving;
 mod emptied;
 mod header;
 mod http2;
+mod sealing;
 mod sending;
+mod shaking;
 mod stream;
 mod timing;
 mod upgraded;
@@ -35,9 +37,11 @@ use tokio::io::unix::AsyncFd;
 use crate::access::Entry;
 use crate::log;
 use crate::settings::Level;
+use crate::tls::Sealed;
 
 pub(crate) use answering::Response;
 pub(crate) use http2::Http2;
+pub(crate) use shaking::Unshaken;
 pub(crate) use stream::Held;
 
 /// Largest single read. One buffer of this size serves all connections of a worker.
@@ -56,6 +60,8 @@ pub(crate) enum Interruption {
     Refused(Refusal),
     /// The header of a proxy is not there, or is broken.
     Header(&'static str),
+    /// What came is not what the handshake of TLS has agreed on.
+    Disagreed(&'static str),
     /// The drain's bound passed.
     Cut,
 }
@@ -83,6 +89,8 @@ pub(crate) struct Conn {
     preface: Cell<Option<Preface>>,
     /// Of a connection that speaks it.
     http2: OnceCell<Box<Http2>>,
+    /// Of a connection over TLS, from the first byte of its handshake on.
+    tls: OnceCell<Box<RefCell<Sealed>>>,
     /// Came while its worker drains.
     late: bool,
     over_tcp: bool,
@@ -137,6 +145,7 @@ impl Conn {
             header: RefCell::new(None),
             preface: Cell::new(None),
             http2: OnceCell::new(),
+            tls: OnceCell::new(),
             late,
             over_tcp: matches!(peer, Peer::Tcp(_)),
             share,
@@ -201,9 +210,7 @@ impl Conn {
                 // The driver gives it to another engine.
                 None if self.http2().is_some() => return Poll::Pending,
                 // The driver closes.
-                None if matches!(self.interruption.get(), Some(Interruption::Header(_))) => {
-                    return Poll::Pending;
-                }
+                None if self.is_to_close() => return Poll::Pending,
                 None => {}
             }
             let read = SCRATCH.with_borrow_mut(|scratch| {
@@ -215,7 +222,10 @@ impl Conn {
                 }
                 let mut bytes = &scratch[..got];
                 let told = if self.awaits_header() {
-                    let Some(rest) = self.read_header(bytes, &mut scanner) else {
+                    let missed = |held: &[u8]| {
+                        scanner.feed(held);
+                    };
+                    let Some(rest) = self.read_header(bytes, missed) else {
                         return Poll::Ready(Ok(false));
                     };
                     bytes = &bytes[rest..];
@@ -264,12 +274,20 @@ impl Conn {
         self.progress.set(progress);
     }
 
-    /// Receives raw bytes, past the scanner: for lingering and for held streams.
+    /// Receives bytes of the peer's, past the scanner: for lingering and for held streams.
     pub(crate) fn poll_recv(
         &self,
         cx: &mut Context<'_>,
         into: &mut [u8],
     ) -> Poll<io::Result<usize>> {
+        match self.tls.get() {
+            None => self.poll_recv_raw(cx, into),
+            Some(sealed) => self.poll_open(sealed, cx, into),
+        }
+    }
+
+    /// Receives what is on the wire.
+    fn poll_recv_raw(&self, cx: &mut Context<'_>, into: &mut [u8]) -> Poll<io::Result<usize>> {
         loop {
             let mut guard = ready!(self.socket.poll_read_ready(cx))?;
             match guard.try_io(|socket| read(socket.get_ref(), into)) {
@@ -289,6 +307,9 @@ impl Conn {
 
     /// Whether bytes or an end wait to be read right now.
     pub(crate) fn has_input(&self) -> bool {
+        if self.has_opened() {
+            return true;
+        }
         let mut one = [std::mem::MaybeUninit::uninit(); 1];
         !matches!(self.socket.get_ref().peek(&mut one), Err(error) if error.kind() == io::ErrorKind::WouldBlock)
     }

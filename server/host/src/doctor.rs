@@ -11,11 +11,13 @@ use m0_unix::poll::{Interest, Poller};
 use m0_unix::process;
 use m0_unix::shared::SharedWords;
 use m0_unix::sockets;
+use socket2::Domain;
 
 use crate::config::Given;
 use crate::listen;
 use crate::refusal::Refusal;
 use crate::settings::{Bind, Settings};
+use crate::tls::Identity;
 
 /// Descriptors that a worker needs beside one for each connection.
 const OWN_DESCRIPTORS: u64 = 64;
@@ -39,7 +41,11 @@ pub(crate) fn report(given: &[Given], resolved: Result<Settings, Vec<Refusal>>) 
             ),
         );
     }
-    let (refusals, listeners) = match resolved.map(|settings| listeners(&settings)) {
+    let checked = resolved.map(|settings| {
+        Identity::of(&settings)?;
+        listeners(&settings)
+    });
+    let (refusals, listeners) = match checked {
         Ok(Ok(listeners)) => (Vec::new(), listeners),
         Ok(Err(refusal)) => (vec![refusal], Vec::new()),
         Err(refusals) => (refusals, Vec::new()),
@@ -79,14 +85,23 @@ fn line(text: &mut String, line: &str) {
 /// Where the host would listen: as it is set, or what the service manager has handed over.
 fn listeners(settings: &Settings) -> Result<Vec<String>, Refusal> {
     let adopted = listen::adopt(settings)?;
+    let over = |tcp: bool| {
+        if tcp && settings.tls_cert.is_some() {
+            ", over TLS"
+        } else {
+            ""
+        }
+    };
     if adopted.is_empty() {
-        return Ok(settings.bind.iter().map(Bind::to_string).collect());
+        let shown = |bind: &Bind| format!("{bind}{}", over(matches!(bind, Bind::Tcp(_))));
+        return Ok(settings.bind.iter().map(shown).collect());
     }
     let shown = adopted.iter().map(|(socket, name)| {
         let name = name
             .as_ref()
             .map_or(String::new(), |name| format!(" ({name})"));
-        format!("{}{name}, handed over", listen::name_of(socket))
+        let over = over(socket.domain().is_ok_and(|domain| domain != Domain::UNIX));
+        format!("{}{name}, handed over{over}", listen::name_of(socket))
     });
     Ok(shown.collect())
 }

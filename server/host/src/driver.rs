@@ -5,6 +5,7 @@
 //! written. Invariant: every way out of here closes the connection and says so once.
 
 mod http2;
+mod tls;
 
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -50,6 +51,12 @@ enum Outcome {
 
 /// Drives one connection to its end.
 pub(crate) async fn drive<S: Handle>(conn: Rc<Conn>, handler: S, worker: Rc<Worker>) {
+    // In a box, so that other connections need no room for it.
+    if let Some(tls) = worker.tls_for(conn.peer())
+        && !Box::pin(tls::shake(&conn, &worker, tls)).await
+    {
+        return;
+    }
     let spare = worker.settings().http2.then(|| handler.clone());
     let outcome = engine_part(&conn, handler, &worker).await;
     match outcome {
@@ -72,7 +79,7 @@ pub(crate) async fn drive<S: Handle>(conn: Rc<Conn>, handler: S, worker: Rc<Work
             let handler = spare.expect("a preface is awaited where HTTP/2 is on");
             Box::pin(http2::drive(&conn, handler, &worker)).await;
         }
-        Outcome::Idle => conn.shutdown(),
+        Outcome::Idle => close(&conn, &worker).await,
     }
 }
 
@@ -136,12 +143,16 @@ async fn interrupted(conn: &Rc<Conn>, worker: &Worker, why: Interruption, respon
                 let id = last_id(conn, worker, response != Response::None);
                 last_words(conn, worker, status, expired.why, None, id).await;
             }
-            None if response == Response::None => conn.shutdown(),
+            None if response == Response::None => close(conn, worker).await,
             _ => {
                 tell_cut(conn, Level::Warn, expired.why);
                 conn.reset_on_close();
             }
         },
+        Interruption::Disagreed(why) => {
+            tell_cut(conn, Level::Info, why);
+            conn.reset_on_close();
+        }
         Interruption::Cut => {
             tell_cut(conn, Level::Warn, "the drain's bound passed");
             conn.reset_on_close();
@@ -215,6 +226,12 @@ async fn hold(conn: &Rc<Conn>, worker: &Worker, plan: Replay, mut entry: Option<
             return Poll::Ready(None);
         }
         loop {
+            // Over TLS the fan-out leaves here what the socket did not take.
+            match conn.poll_flush(cx) {
+                Poll::Ready(Ok(())) => {}
+                Poll::Ready(Err(_)) => return Poll::Ready(None),
+                Poll::Pending => return Poll::Pending,
+            }
             match conn.stream_fate() {
                 Fate::Clear => return Poll::Pending,
                 Fate::Finished | Fate::Gone => return Poll::Ready(None),
@@ -245,7 +262,7 @@ async fn hold(conn: &Rc<Conn>, worker: &Worker, plan: Replay, mut entry: Option<
         );
         conn.reset_on_close();
     } else if conn.stream_fate() == Fate::Finished {
-        conn.shutdown();
+        close(conn, worker).await;
         if conn.owes_input() {
             linger(conn, worker, LINGER_BYTES).await;
         }
@@ -271,7 +288,7 @@ async fn talk(
     match end {
         // The server's side of the connection ends first (RFC 6455 section 7.1.1), and the peer's close frame
         // was its last.
-        End::Closed => conn.shutdown(),
+        End::Closed => close(conn, worker).await,
         End::Failed => linger(conn, worker, SOCKET_LINGER_BYTES).await,
         End::Gone => {}
         End::Cut => {
@@ -312,17 +329,32 @@ async fn last_words(
     }
 }
 
+/// Sends FIN, over TLS behind what is still to be said there.
+async fn close(conn: &Rc<Conn>, worker: &Worker) {
+    if conn.is_sealed() {
+        // In a box, so that other connections need no room for it.
+        Box::pin(tls::close(conn, worker)).await;
+    } else {
+        conn.shutdown();
+    }
+}
+
 /// Sends FIN and reads on until the peer has closed too, within bounds: closing with bytes unread
 /// would reset the connection and destroy the answer on its way (RFC 9112 section 9.6).
 async fn linger(conn: &Rc<Conn>, worker: &Worker, most: usize) {
-    conn.shutdown();
     let bound = Instant::now() + worker.settings().linger;
     let drained = poll_fn(|cx| {
         conn.register(cx);
+        let shut = conn.poll_shutdown(cx);
         if worker.cutting() {
             return Poll::Ready(());
         }
-        conn.poll_discard(cx, most)
+        let drained = conn.poll_discard(cx, most);
+        if shut.is_ready() {
+            drained
+        } else {
+            Poll::Pending
+        }
     });
     // The bound is the answer to a peer that never closes.
     let _ = timeout_at(bound, drained).await;
@@ -348,6 +380,10 @@ fn tell_cut(conn: &Conn, level: Level, why: &str) {
 /// Answers a connection that there is no room for, and closes it so that the answer arrives.
 pub(crate) fn refuse(worker: &Rc<Worker>, socket: Socket, peer: Peer) {
     worker.count_refused();
+    if worker.tls_for(peer).is_some() {
+        // The close is the answer: another would cost a handshake.
+        return;
+    }
     let Some(place) = worker.begin_refusal() else {
         // Even refusals are bounded: the close is the answer.
         return;

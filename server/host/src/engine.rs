@@ -8,6 +8,7 @@ use std::cell::Cell;
 use std::convert::Infallible;
 use std::future::{Future, poll_fn};
 use std::io;
+use std::marker::PhantomData;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -55,7 +56,7 @@ pub(crate) enum EngineEnd {
 
 /// One connection inside the engine.
 pub(crate) struct Engine<S: Handle> {
-    inner: Pin<Box<http1::Connection<Io, Adapter<S>>>>,
+    inner: Pin<Box<http1::Connection<Io<OneByOne>, Adapter<S>>>>,
 }
 
 /// What the engine takes as an answer. It is the engine's own form, because a future around a future moves and
@@ -84,13 +85,7 @@ impl<S: Handle> Engine<S> {
             .max_buf_size(settings.max_head_bytes.max(64 * 1024))
             // Deadlines are kept by one sweep over all connections.
             .header_read_timeout(None)
-            .serve_connection(
-                Io {
-                    conn: Rc::clone(&conn),
-                    turn: Turn::default(),
-                },
-                Adapter { handler, conn },
-            );
+            .serve_connection(Io::new(Rc::clone(&conn)), Adapter { handler, conn });
         Engine {
             inner: Box::pin(inner),
         }
@@ -116,8 +111,11 @@ impl<S: Handle> Engine<S> {
 /// One connection of HTTP/2 inside the engine. Each of its exchanges is a task of its own, so that one that waits
 /// holds up no other.
 pub(crate) struct Http2Engine<S: Handle> {
-    inner: Pin<Box<http2::Connection<Http2Io, Http2Adapter<S>, Tasks>>>,
+    inner: Pin<Box<Beneath<S>>>,
 }
+
+/// What the engine is beneath.
+type Beneath<S> = http2::Connection<Io<Together>, Http2Adapter<S>, Tasks>;
 
 impl<S: Handle> Http2Engine<S> {
     pub(crate) fn new(conn: Rc<Conn>, handler: S, settings: &Settings) -> Self {
@@ -138,13 +136,7 @@ impl<S: Handle> Http2Engine<S> {
             .initial_stream_window_size(STREAM_WINDOW_BYTES)
             .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
             .max_send_buf_size(SEND_BYTES)
-            .serve_connection(
-                Http2Io {
-                    conn,
-                    turn: Turn::default(),
-                },
-                adapter,
-            );
+            .serve_connection(Io::new(conn), adapter);
         Http2Engine {
             inner: Box::pin(inner),
         }
@@ -206,9 +198,9 @@ impl<S: Handle> Service<hyper::Request<EngineBody>> for Http2Adapter<S> {
     fn call(&self, request: hyper::Request<EngineBody>) -> Self::Future {
         let exchange = Beside::new(Rc::clone(&self.conn));
         let stopped = Arc::clone(exchange.stopped());
-        let peer = self.conn.peer();
-        let request = request
-            .map(|body| RequestBody::new(body, peer).bounded(self.most_body, self.stall, stopped));
+        let request = request.map(|body| {
+            RequestBody::new(body, &self.conn).bounded(self.most_body, self.stall, stopped)
+        });
         self.tasks.begun.set(Some(Rc::clone(&exchange)));
         let answer = self
             .handler
@@ -220,85 +212,119 @@ impl<S: Handle> Service<hyper::Request<EngineBody>> for Http2Adapter<S> {
     }
 }
 
-/// The host's I/O in the terms of the engine of HTTP/2.
-struct Http2Io {
-    conn: Rc<Conn>,
-    turn: Turn,
-}
-
-impl Read for Http2Io {
+/// How the two engines meet their connection: what differs between them.
+trait Way: 'static {
     fn poll_read(
-        self: Pin<&mut Self>,
+        conn: &Conn,
         cx: &mut Context<'_>,
-        mut buf: ReadBufCursor<'_>,
+        room: usize,
+        give: &mut dyn FnMut(&[u8]),
+    ) -> Poll<io::Result<()>>;
+    fn poll_send(conn: &Conn, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>>;
+    fn flushed(conn: &Conn);
+    fn poll_shutdown(conn: &Conn, cx: &mut Context<'_>) -> Poll<()>;
+}
+
+/// One exchange behind the other.
+struct OneByOne;
+
+impl Way for OneByOne {
+    fn poll_read(
+        conn: &Conn,
+        cx: &mut Context<'_>,
+        room: usize,
+        give: &mut dyn FnMut(&[u8]),
     ) -> Poll<io::Result<()>> {
-        let room = buf.remaining();
-        self.conn
-            .poll_read_http2(cx, room, &mut |bytes| buf.put_slice(bytes))
+        conn.poll_read(cx, room, give)
+    }
+
+    fn poll_send(conn: &Conn, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        conn.poll_send(cx, bytes)
+    }
+
+    fn flushed(conn: &Conn) {
+        conn.flushed();
+    }
+
+    fn poll_shutdown(conn: &Conn, cx: &mut Context<'_>) -> Poll<()> {
+        conn.poll_engine_shutdown(cx)
     }
 }
 
-impl Write for Http2Io {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
+/// Exchanges beside each other.
+struct Together;
+
+impl Way for Together {
+    fn poll_read(
+        conn: &Conn,
         cx: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        let room = ready!(self.turn.poll_room(cx)).min(bytes.len());
-        let sent = ready!(self.conn.poll_send_http2(cx, &bytes[..room]))?;
-        self.turn.sent(sent);
-        Poll::Ready(Ok(sent))
+        room: usize,
+        give: &mut dyn FnMut(&[u8]),
+    ) -> Poll<io::Result<()>> {
+        conn.poll_read_http2(cx, room, give)
     }
 
-    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.conn.flushed_http2();
-        Poll::Ready(Ok(()))
+    fn poll_send(conn: &Conn, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        conn.poll_send_http2(cx, bytes)
     }
 
-    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.conn.shutdown();
-        Poll::Ready(Ok(()))
+    fn flushed(conn: &Conn) {
+        conn.flushed_http2();
+    }
+
+    fn poll_shutdown(conn: &Conn, cx: &mut Context<'_>) -> Poll<()> {
+        conn.poll_shutdown(cx)
     }
 }
 
 /// The host's I/O in the engine's terms.
-struct Io {
+struct Io<W> {
     conn: Rc<Conn>,
     turn: Turn,
+    way: PhantomData<fn() -> W>,
 }
 
-impl Read for Io {
+impl<W: Way> Io<W> {
+    fn new(conn: Rc<Conn>) -> Self {
+        Io {
+            conn,
+            turn: Turn::default(),
+            way: PhantomData,
+        }
+    }
+}
+
+impl<W: Way> Read for Io<W> {
     fn poll_read(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         mut buf: ReadBufCursor<'_>,
     ) -> Poll<io::Result<()>> {
         let room = buf.remaining();
-        self.conn
-            .poll_read(cx, room, &mut |bytes| buf.put_slice(bytes))
+        W::poll_read(&self.conn, cx, room, &mut |bytes| buf.put_slice(bytes))
     }
 }
 
-impl Write for Io {
+impl<W: Way> Write for Io<W> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let room = ready!(self.turn.poll_room(cx)).min(bytes.len());
-        let sent = ready!(self.conn.poll_send(cx, &bytes[..room]))?;
+        let sent = ready!(W::poll_send(&self.conn, cx, &bytes[..room]))?;
         self.turn.sent(sent);
         Poll::Ready(Ok(sent))
     }
 
-    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.conn.flushed();
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(self.conn.poll_flush(cx))?;
+        W::flushed(&self.conn);
         Poll::Ready(Ok(()))
     }
 
-    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.conn.engine_shutdown();
-        Poll::Ready(Ok(()))
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        W::poll_shutdown(&self.conn, cx).map(Ok)
     }
 }
 
@@ -314,8 +340,7 @@ impl<S: Handle> Service<hyper::Request<EngineBody>> for Adapter<S> {
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>>>>;
 
     fn call(&self, request: hyper::Request<EngineBody>) -> Self::Future {
-        let peer = self.conn.peer();
-        let request = request.map(|body| RequestBody::new(body, peer));
+        let request = request.map(|body| RequestBody::new(body, &self.conn));
         let exchange = Exchange::Alone(Rc::clone(&self.conn));
         Box::pin(self.handler.handle(request, exchange))
     }

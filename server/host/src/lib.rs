@@ -46,6 +46,7 @@ mod settings;
 #[cfg(test)]
 mod stream_tests;
 mod supervisor;
+mod tls;
 mod turn;
 #[cfg(test)]
 mod turn_tests;

@@ -32,7 +32,7 @@ type OfWorker = (&'static str, &'static str, fn(&ShareSnapshot) -> u64);
 /// Name, help and figure of what the host has once.
 type OfHost = (&'static str, &'static str, fn(&PageSnapshot) -> u64);
 
-const WORKER_COUNTERS: [OfWorker; 12] = [
+const WORKER_COUNTERS: [OfWorker; 13] = [
     ("requests", "Requests whose head was read whole", |w| {
         w.requests
     }),
@@ -46,6 +46,11 @@ const WORKER_COUNTERS: [OfWorker; 12] = [
         "proxy_refused",
         "Connections of proxies closed for want of a right header",
         |w| w.proxy_refused,
+    ),
+    (
+        "tls_failed",
+        "Handshakes of TLS that failed or took too long",
+        |w| w.tls_failed,
     ),
     ("panics", "Panics caught in handlers and bodies", |w| {
         w.panics
@@ -207,11 +212,12 @@ mod tests {
 
     /// Every series of which there is one for each slot. A dashboard holds these names: one that is missing here, or
     /// is called otherwise, breaks it.
-    const OF_WORKERS: [&str; 19] = [
+    const OF_WORKERS: [&str; 20] = [
         "requests_total",
         "accepted_total",
         "refused_total",
         "proxy_refused_total",
+        "tls_failed_total",
         "panics_total",
         "streams_opened_total",
         "streams_cut_total",

@@ -45,6 +45,7 @@ use crate::publisher::Bus;
 use crate::refusal::{EXIT_CLEAN, EXIT_CONFIG, EXIT_OS, Refusal};
 use crate::settings::{Level, Settings};
 use crate::supervisor::announce;
+use crate::tls::{self, Identity, Tls};
 use crate::watch::{self, Watched};
 use crate::worker::Worker;
 use drain::{Drained, join};
@@ -61,6 +62,8 @@ pub(crate) struct Start {
     pub(crate) settings: Settings,
     pub(crate) bus: Arc<Bus>,
     pub(crate) listeners: Listeners,
+    /// Where connections over TCP speak TLS: what its files held when they were last read.
+    pub(crate) identity: Option<Identity>,
     pub(crate) app_page: &'static [std::sync::atomic::AtomicU64],
     /// Of a forked worker: where it reports that it serves, and what ends with its supervisor.
     pub(crate) ties: Option<(OwnedFd, OwnedFd)>,
@@ -135,6 +138,7 @@ where
         settings,
         bus,
         listeners,
+        identity,
         app_page,
         ties,
     } = start;
@@ -183,7 +187,8 @@ where
         access::open(bus.page.share(slot)).map_err(os("opening the access log"))?;
     }
     let own_listeners = listeners.try_clone().map_err(os("sharing the listeners"))?;
-    let worker = Rc::new(Worker::new(context, own_listeners));
+    let worker = Worker::new(context, own_listeners).with_tls(identity.map(Tls::new));
+    let worker = Rc::new(worker);
     let serving = Serving {
         worker: Rc::clone(&worker),
         service,
@@ -251,6 +256,9 @@ where
         let bell = AsyncFd::with_interest(self.bell, Interest::READABLE)?;
         tokio::task::spawn_local(deliver(Rc::clone(&self.worker), bell));
         tokio::task::spawn_local(sweep(Rc::clone(&self.worker)));
+        if let Some(tls) = self.worker.tls() {
+            tokio::task::spawn_local(tls::keep(Rc::clone(tls)));
+        }
         self.link.serve();
         ready();
         let take =

@@ -29,6 +29,7 @@ use crate::refusal::{EXIT_CONFIG, EXIT_OS, EXIT_PANIC, Refusal};
 use crate::run::{self, Make, Start};
 use crate::settings::{Level, Settings};
 use crate::supervisor::{self, Role, Ties};
+use crate::tls::Identity;
 
 /// Serves an application until it is stopped, and returns the exit code of the process.
 ///
@@ -134,6 +135,10 @@ where
         Ok(adopted) => adopted,
         Err(refusal) => return refused(&[refusal]),
     };
+    let identity = match Identity::of(&settings) {
+        Ok(identity) => identity,
+        Err(refusal) => return refused(&[refusal]),
+    };
     // Inherited masks and ignored signals would make this process deaf or its children unwaitable.
     if let Err(error) = signals::reset_inherited() {
         return os_refused("resetting inherited signals", &error);
@@ -175,6 +180,7 @@ where
             settings,
             bus,
             listeners,
+            identity,
             app_page,
             ties: None,
         };
@@ -202,6 +208,7 @@ where
                 settings,
                 bus,
                 listeners,
+                identity,
                 app_page,
                 ties: Some((report, life)),
             };

@@ -24,6 +24,10 @@ pub enum Bind {
 }
 
 impl Bind {
+    fn is_unix(&self) -> bool {
+        matches!(self, Bind::Unix(_))
+    }
+
     /// Whether the port is left to the system, which never gives one twice.
     fn is_chosen_by_the_system(&self) -> bool {
         matches!(self, Bind::Tcp(address) if address.port() == 0)
@@ -83,6 +87,8 @@ pub struct Settings {
     pub health: bool,
     pub metrics: Option<String>,
     pub request_id: bool,
+    pub tls_cert: Option<PathBuf>,
+    pub tls_key: Option<PathBuf>,
     pub http2: bool,
     pub http2_max_streams: u32,
     pub backlog: i32,
@@ -158,6 +164,7 @@ impl Settings {
                 "is about named proxies, of which there is none with M0_PROXY_FROM=: want both, or neither",
             ));
         }
+        found.extend(self.tls_contradiction());
         if let Some(path) = &self.metrics
             && self.health
             && HEALTH_PATHS.contains(&path.as_str())
@@ -180,5 +187,28 @@ impl Settings {
         }
         found.extend(self.middleware.refusals());
         found
+    }
+
+    fn tls_contradiction(&self) -> Option<Refusal> {
+        let (name, path, why) = match (&self.tls_cert, &self.tls_key) {
+            (Some(cert), None) => (
+                "M0_TLS_CERT",
+                cert,
+                "is a certificate without its key; want M0_TLS_KEY too, or neither",
+            ),
+            (None, Some(key)) => (
+                "M0_TLS_KEY",
+                key,
+                "is a key without its certificate; want M0_TLS_CERT too, or neither",
+            ),
+            // Whoever set them thinks that somebody is served over TLS.
+            (Some(cert), Some(_)) if self.bind.iter().all(Bind::is_unix) => (
+                "M0_TLS_CERT",
+                cert,
+                "is for TCP, and M0_BIND names unix sockets alone; want an address of TCP there, or no certificate",
+            ),
+            (Some(_), Some(_)) | (None, None) => return None,
+        };
+        Some(Refusal::of(name, path.display().to_string(), why))
     }
 }

@@ -4,83 +4,9 @@
 //! Invariant: each variable stands here once; its flag is its name without `M0_`, in lower case, with
 //! dashes; parsing, `--help`, `--doctor` and the nearest-name hint all read this table.
 
-/// How the text of a variable is read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// A whole number within the bounds, both included.
-    Number {
-        /// Smallest value accepted.
-        min: u64,
-        /// Largest value accepted.
-        max: u64,
-        /// What is counted: `ms`, `bytes` or a plain noun.
-        unit: &'static str,
-    },
-    /// `0` or `1`.
-    Switch,
-    /// IP addresses and ports, or `unix:` and a path, between commas.
-    Address,
-    /// One of these words.
-    Word(&'static [&'static str]),
-    /// A path of a file.
-    Path,
-    /// Origins of pages between commas, or `*`.
-    Origins,
-    /// Addresses and networks between commas, `unix` for peers at unix sockets.
-    Networks,
-    /// A path of a request, or nothing.
-    Target,
-}
+mod kind;
 
-/// One variable of the host.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Variable {
-    /// Name in the environment.
-    pub(crate) name: &'static str,
-    /// How its text is read.
-    pub(crate) kind: Kind,
-    /// Text that stands when it is not set; empty means "none".
-    pub(crate) default: &'static str,
-    /// One line for `--help` and `--doctor`.
-    pub(crate) help: &'static str,
-}
-
-impl Variable {
-    /// The flag of this variable, without the leading dashes: `M0_DRAIN_MS` is `drain-ms`.
-    pub(crate) fn flag(&self) -> String {
-        self.name
-            .trim_start_matches("M0_")
-            .to_ascii_lowercase()
-            .replace('_', "-")
-    }
-
-    /// What would be right, as the end of a refusal.
-    pub(crate) fn right(&self) -> String {
-        match self.kind {
-            Kind::Number { min, max, unit } => {
-                format!("want a whole number of {unit} from {min} to {max}")
-            }
-            Kind::Switch => "want 0 or 1".to_owned(),
-            Kind::Address => {
-                "want ADDRESS:PORT (say 127.0.0.1:8080 or [::1]:0) or unix:/path, at most 64 between commas"
-                    .to_owned()
-            }
-            Kind::Word(words) => format!("want one of {}", words.join(", ")),
-            Kind::Path => "want a path".to_owned(),
-            Kind::Origins => {
-                "want origins between commas, say https://a.example,http://b.example:8080, or *"
-                    .to_owned()
-            }
-            Kind::Networks => {
-                "want addresses and networks between commas, say 192.0.2.0/24,::1,unix, or nothing"
-                    .to_owned()
-            }
-            Kind::Target => {
-                "want a path that begins with / and has no blank, ? or #, or nothing".to_owned()
-            }
-        }
-    }
-}
+pub(crate) use kind::{Kind, Variable};
 
 const fn number(
     name: &'static str,
@@ -106,6 +32,15 @@ const fn switch(name: &'static str, default: &'static str, help: &'static str) -
         name,
         kind: Kind::Switch,
         default,
+        help,
+    }
+}
+
+const fn path(name: &'static str, help: &'static str) -> Variable {
+    Variable {
+        name,
+        kind: Kind::Path,
+        default: "",
         help,
     }
 }
@@ -167,10 +102,18 @@ pub(crate) const VARIABLES: &[Variable] = &[
         "0",
         "1 gives each request an id, in x-request-id and in the access log",
     ),
+    path(
+        "M0_TLS_CERT",
+        "certificate chain in PEM: connections over TCP speak TLS",
+    ),
+    path(
+        "M0_TLS_KEY",
+        "private key in PEM of the certificate in M0_TLS_CERT",
+    ),
     switch(
         "M0_HTTP2",
         "0",
-        "1 also serves clients that begin with the preface of HTTP/2, in clear",
+        "1 also serves HTTP/2: behind its preface in clear, over TLS where the handshake chose it",
     ),
     number(
         "M0_HTTP2_MAX_STREAMS",
@@ -392,21 +335,14 @@ pub(crate) const VARIABLES: &[Variable] = &[
         "deaths",
         "deaths of one slot in a row that end the host with 70",
     ),
-    Variable {
-        name: "M0_JOURNAL",
-        kind: Kind::Path,
-        default: "",
-        help: "SIGUSR1 to the supervisor writes its journal of decisions to this file",
-    },
+    path(
+        "M0_JOURNAL",
+        "SIGUSR1 to the supervisor writes its journal of decisions to this file",
+    ),
 ];
-
-const NO_TLS: &str =
-    "TLS does not exist in this build; take it off in a proxy, M0_PROXY_FROM names it";
 
 /// Variables that name a mode this host does not have, with what to do instead.
 pub(crate) const REFUSED: &[(&str, &str)] = &[
-    ("M0_TLS_CERT", NO_TLS),
-    ("M0_TLS_KEY", NO_TLS),
     (
         "M0_THREADS",
         "loops on threads do not exist in this build; set M0_WORKERS for more processes",

@@ -23,6 +23,7 @@ use crate::conn::{Conn, Interruption, Response};
 use crate::fanout::Fanout;
 use crate::log;
 use crate::settings::{Level, Settings};
+use crate::tls::Tls;
 
 /// One worker's loop, as its tasks see it.
 pub(crate) struct Worker {
@@ -43,6 +44,7 @@ pub(crate) struct Worker {
     refusing: Cell<usize>,
     sockets: Cell<usize>,
     rhythm: Rhythm,
+    tls: Option<Rc<Tls>>,
 }
 
 /// Most connections that are being refused with an answer at a time.
@@ -113,8 +115,25 @@ impl Worker {
             refusing: Cell::new(0),
             sockets: Cell::new(0),
             rhythm,
+            tls: None,
             context,
         }
+    }
+
+    /// The same where connections over TCP speak TLS.
+    pub(crate) fn with_tls(self, tls: Option<Tls>) -> Self {
+        let tls = tls.map(Rc::new);
+        Worker { tls, ..self }
+    }
+
+    pub(crate) fn tls(&self) -> Option<&Rc<Tls>> {
+        self.tls.as_ref()
+    }
+
+    /// The TLS that this peer has to speak: whoever comes over TCP, through a proxy too.
+    pub(crate) fn tls_for(&self, peer: Peer) -> Option<&Tls> {
+        let tls = self.tls.as_deref();
+        tls.filter(|_| matches!(peer, Peer::Tcp(_)))
     }
 
     pub(crate) fn settings(&self) -> &Settings {
@@ -218,6 +237,10 @@ impl Worker {
 
     pub(crate) fn count_header_refused(&self) {
         self.share.counter(WorkerCounter::ProxyRefused).add(1);
+    }
+
+    pub(crate) fn count_tls_failed(&self) {
+        self.share.counter(WorkerCounter::TlsFailed).add(1);
     }
 
     pub(crate) fn count_refused(&self) {

@@ -133,13 +133,7 @@ fn several_addresses_stand_between_commas_in_their_order() {
 #[row(E7)]
 #[test]
 fn a_variable_of_a_mode_that_does_not_exist_is_refused_whatever_its_value() {
-    for name in [
-        "M0_THREADS",
-        "M0_BLOCKING_THREADS",
-        "M0_SPAWN_WORKERS",
-        "M0_TLS_CERT",
-        "M0_TLS_KEY",
-    ] {
+    for name in ["M0_THREADS", "M0_BLOCKING_THREADS", "M0_SPAWN_WORKERS"] {
         for value in ["0", "1", "4", ""] {
             let text = refusal_of(&[(name, value)]);
             assert!(text.starts_with(&format!("{name}={value}:")), "{text}");
@@ -224,6 +218,29 @@ fn settings_that_contradict_each_other_are_refused_with_both_names() {
     let named = [("M0_PROXY_FROM", "unix"), ("M0_PROXY_REQUIRED", "1")];
     assert!(from_env(&named).expect("valid").proxy_required);
     assert!(from_env(&[]).expect("valid").proxy_required);
+}
+
+#[row(E162)]
+#[test]
+fn half_of_a_pair_and_a_pair_for_nobody_are_refused() {
+    let pair = [("M0_TLS_CERT", "/etc/a.pem"), ("M0_TLS_KEY", "/etc/a.pem")];
+    for (given, other) in [(0, "M0_TLS_KEY"), (1, "M0_TLS_CERT")] {
+        let text = refusal_of(&[pair[given]]);
+        assert!(
+            text.starts_with(&format!("{}=/etc/a.pem:", pair[given].0)),
+            "{text}"
+        );
+        assert!(
+            text.contains(&format!("want {other} too, or neither")),
+            "{text}"
+        );
+    }
+    let bound = |list| [pair[0], pair[1], ("M0_BIND", list)];
+    let text = refusal_of(&bound("unix:/run/a,unix:/run/b"));
+    assert!(text.contains("M0_BIND names unix sockets alone"), "{text}");
+    let both = from_env(&bound("unix:/run/a,127.0.0.1:0")).expect("somebody is served over TLS");
+    assert_eq!(both.tls_cert, Some("/etc/a.pem".into()));
+    assert_eq!(from_env(&[("M0_TLS_KEY", "")]).expect("none").tls_key, None);
 }
 
 #[row(E9)]

@@ -71,6 +71,8 @@ pub enum WorkerCounter {
     Refused,
     /// Connections of proxies closed because their header was missing, broken or late.
     ProxyRefused,
+    /// Handshakes of TLS that failed or took too long.
+    TlsFailed,
 }
 
 impl<'a> Page<'a> {

@@ -84,6 +84,7 @@ pub struct ShareSnapshot {
     pub bytes_sent: u64,
     pub refused: u64,
     pub proxy_refused: u64,
+    pub tls_failed: u64,
 }
 
 impl Page<'_> {
@@ -144,6 +145,7 @@ impl Share<'_> {
             bytes_sent: counter(WorkerCounter::BytesSent),
             refused: counter(WorkerCounter::Refused),
             proxy_refused: counter(WorkerCounter::ProxyRefused),
+            tls_failed: counter(WorkerCounter::TlsFailed),
         }
     }
 }

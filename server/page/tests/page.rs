@@ -179,7 +179,7 @@ fn each_workers_words_stand_on_cache_lines_of_their_own() {
         let indices = everything(slot);
         assert_eq!(
             indices.len(),
-            17,
+            18,
             "each action has a word of its own: {indices:?}"
         );
         let own = lines(indices);
@@ -189,7 +189,7 @@ fn each_workers_words_stand_on_cache_lines_of_their_own() {
     }
 }
 
-const WORKER_COUNTERS: [WorkerCounter; 9] = [
+const WORKER_COUNTERS: [WorkerCounter; 10] = [
     WorkerCounter::Requests,
     WorkerCounter::FramesDelivered,
     WorkerCounter::StreamsOpened,
@@ -199,6 +199,7 @@ const WORKER_COUNTERS: [WorkerCounter; 9] = [
     WorkerCounter::BytesSent,
     WorkerCounter::Refused,
     WorkerCounter::ProxyRefused,
+    WorkerCounter::TlsFailed,
 ];
 
 #[m0_spec::row(F14)]
@@ -211,9 +212,7 @@ fn a_share_counts_what_its_worker_holds() {
     assert_eq!((share.state(), share.pid()), (WorkerState::Starting, 4242));
     share.serving();
     assert_eq!((share.state(), share.pid()), (WorkerState::Serving, 4242));
-    for _ in 0..3 {
-        share.opened();
-    }
+    (0..3).for_each(|_| share.opened());
     share.closed();
     share.stream_opened();
     share.stream_opened();
@@ -421,9 +420,10 @@ fn every_counter_has_a_word_of_its_own_and_shows_in_the_snapshot() {
             w.panics,
             w.bytes_sent,
             w.refused,
-            w.proxy_refused
+            w.proxy_refused,
+            w.tls_failed
         ],
-        [31, 32, 33, 34, 35, 36, 37, 38, 39]
+        [31, 32, 33, 34, 35, 36, 37, 38, 39, 40]
     );
 }
 

@@ -45,7 +45,12 @@ pub const PHASES: &[Phase] = &[
 
 /// Starts a server with these settings while its address is occupied, and checks that it refuses with 78
 /// and one line whose text holds each of `parts`.
-fn refused(run: &Run, env: &[(&str, &str)], arguments: &[&str], parts: &[&str]) -> Result<()> {
+pub(super) fn refused(
+    run: &Run,
+    env: &[(&str, &str)],
+    arguments: &[&str],
+    parts: &[&str],
+) -> Result<()> {
     let shown = format!("{env:?} {arguments:?}");
     let occupant = TcpListener::bind((Run::own_address(0), 0))?;
     let mut launch = Server::launch(run)
@@ -89,8 +94,6 @@ fn modes(run: &Run) -> Result<Witness> {
         ("M0_THREADS", "1"),
         ("M0_BLOCKING_THREADS", "4"),
         ("M0_SPAWN_WORKERS", "1"),
-        ("M0_TLS_CERT", "/etc/a.pem"),
-        ("M0_TLS_KEY", "/etc/a.key"),
         ("M0_WORKER_SPAWNED", "1"),
     ];
     for workers in ["1", "2"] {

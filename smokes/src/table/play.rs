@@ -214,7 +214,7 @@ fn fin(peer: &mut Peer, seen: bool) -> Result<()> {
     }
     match peer.closed(PATIENCE).context("no end in order")? {
         Closing::Fin => Ok(()),
-        Closing::Reset => bail!("a reset where the connection ends"),
+        how => bail!("{how:?} where the connection ends"),
     }
 }
 

@@ -1,6 +1,6 @@
-//! What stands before the router: the request's body is still the host's there, and knows the peer.
+//! What stands before the router: the request's body is still the host's there, and knows the peer and how it asks.
 //!
-//! Owns the one path that wants it. Invariant: any other request pays a comparison for it, and nothing else.
+//! Owns the paths that want it. Invariant: any other request pays a comparison for it, and nothing else.
 
 use std::convert::Infallible;
 use std::task::{Context, Poll};
@@ -33,9 +33,10 @@ impl Service<Request<RequestBody>> for Front {
     }
 
     fn call(&mut self, mut request: Request<RequestBody>) -> Self::Future {
-        if request.uri().path() == "/peer" {
-            let peer = request.body().peer();
+        if matches!(request.uri().path(), "/peer" | "/scheme") {
+            let (peer, scheme) = (request.body().peer(), request.body().scheme());
             request.extensions_mut().insert(peer);
+            request.extensions_mut().insert(scheme);
         }
         self.router.call(request)
     }

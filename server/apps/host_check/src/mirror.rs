@@ -10,6 +10,7 @@ use std::task::{Context, Poll};
 use axum::Extension;
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, Query, Request};
+use axum::http::uri::Scheme;
 use axum::http::{HeaderValue, Response, StatusCode};
 use axum::response::IntoResponse;
 use axum::routing::{any, get};
@@ -26,6 +27,7 @@ pub(crate) fn routes() -> axum::Router<HostContext> {
         .route("/status/{code}", any(status))
         .route("/header", get(header))
         .route("/peer", get(peer))
+        .route("/scheme", get(scheme))
         .route("/parts", any(parts))
 }
 
@@ -51,6 +53,11 @@ async fn seen(request: Request) -> Response<Body> {
 /// Who asks, as the host tells it.
 async fn peer(Extension(peer): Extension<Peer>) -> String {
     peer.to_string()
+}
+
+/// How they ask, as the host tells it.
+async fn scheme(Extension(scheme): Extension<Scheme>) -> String {
+    scheme.to_string()
 }
 
 /// The decoded piece of the path.

@@ -32,6 +32,7 @@ pub(crate) fn stats(context: &HostContext) -> Value {
                 "log_dropped": share.log_dropped,
                 "panics": share.panics,
                 "proxy_refused": share.proxy_refused,
+                "tls_failed": share.tls_failed,
             })
         })
         .collect();

@@ -23,6 +23,15 @@ impl Conn {
         self.wake();
     }
 
+    /// Whether the driver is about to close it, unanswered.
+    pub(super) fn is_to_close(&self) -> bool {
+        let why = self.interruption.get();
+        matches!(
+            why,
+            Some(Interruption::Header(_) | Interruption::Disagreed(_))
+        )
+    }
+
     pub(crate) fn take_interruption(&self) -> Option<Interruption> {
         self.interruption.take()
     }

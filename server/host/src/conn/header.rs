@@ -5,8 +5,8 @@
 
 use m0_unix::clock::monotonic_ms;
 use m0_unix::sockets::Peer;
+use m0_wire::Phase;
 use m0_wire::proxy::{Reader, Step, Told};
-use m0_wire::{Phase, Scanner};
 
 use super::{Conn, Interruption};
 
@@ -27,8 +27,9 @@ impl Conn {
         header.as_ref().is_some_and(|reader| reader.has_begun())
     }
 
-    /// Looks at bytes that belong to a header. How many of them do, once it is whole: the others are the scanner's.
-    pub(super) fn read_header(&self, bytes: &[u8], scanner: &mut Scanner) -> Option<usize> {
+    /// Looks at bytes that belong to a header. How many of them do, once it is whole: the others are those of whoever
+    /// asks, and so are those before them that it `missed` where there is no header.
+    pub(super) fn read_header(&self, bytes: &[u8], missed: impl FnOnce(&[u8])) -> Option<usize> {
         let mut header = self.header.borrow_mut();
         let reader = header.as_mut()?;
         let used = match reader.feed(bytes) {
@@ -49,7 +50,7 @@ impl Conn {
             }
             Step::None => {
                 // Fewer bytes than any head has, so none of them is released yet.
-                scanner.feed(reader.held());
+                missed(reader.held());
                 0
             }
         };

@@ -16,7 +16,7 @@ use m0_wire::{Deadlines, Expired, Phase, Scanner};
 use slab::Slab;
 use tokio::task::yield_now;
 
-use super::{Conn, Response, SCRATCH};
+use super::{Conn, Interruption, Response, SCRATCH};
 use crate::exchange::Beside;
 
 /// Reads in one turn of a connection before the others have theirs. A peer that sends without a pause frames that
@@ -132,6 +132,11 @@ impl Conn {
             Step::Whole { used } => {
                 self.preface.set(None);
                 self.become_http2(&bytes[used..]);
+                false
+            }
+            Step::Other if self.is_sealed() => {
+                let why = "HTTP/2 was agreed on, and something else came";
+                self.interrupt(Interruption::Disagreed(why));
                 false
             }
             Step::Other => {

@@ -16,6 +16,13 @@ use super::Conn;
 impl Conn {
     /// Sends bytes for the engine.
     pub(crate) fn poll_send(&self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        match self.tls.get() {
+            None => self.poll_send_raw(cx, bytes),
+            Some(sealed) => self.poll_seal(sealed, cx, bytes),
+        }
+    }
+
+    fn poll_send_raw(&self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         loop {
             let mut guard = match self.socket.poll_write_ready(cx) {
                 Poll::Ready(guard) => guard?,
@@ -29,6 +36,7 @@ impl Conn {
                 Ok(result) => {
                     if let Ok(sent) = result {
                         self.note_sent(sent);
+                        self.note_on_wire(sent);
                     }
                     return Poll::Ready(result);
                 }
@@ -39,12 +47,16 @@ impl Conn {
 
     /// Sends what the socket takes now, without a task to wake: the fan-out's way.
     pub(crate) fn send_now(&self, bytes: &[u8]) -> io::Result<usize> {
+        if let Some(sealed) = self.tls.get() {
+            return self.seal_now(sealed, bytes);
+        }
         let sent = self
             .socket
             .try_io(Interest::WRITABLE, |socket| socket.send(bytes));
         match sent {
             Ok(n) => {
                 self.note_sent(n);
+                self.note_on_wire(n);
                 Ok(n)
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -56,7 +68,7 @@ impl Conn {
         }
     }
 
-    fn note_blocked(&self) {
+    pub(super) fn note_blocked(&self) {
         if !self.blocked.replace(true) {
             self.queued.set(self.queue_bytes());
             self.note(|progress| progress.wrote(0, true, monotonic_ms()));
@@ -83,22 +95,28 @@ impl Conn {
         drained
     }
 
-    fn note_sent(&self, bytes: usize) {
+    /// So many bytes of an answer are with the socket, or sealed for it.
+    pub(super) fn note_sent(&self, bytes: usize) {
+        self.sent.set(self.sent.get() + bytes as u64);
+    }
+
+    /// The socket took so many bytes.
+    pub(super) fn note_on_wire(&self, bytes: usize) {
         self.bytes_went();
         if self.blocked.replace(false) {
             self.note(|progress| progress.wrote(bytes, false, monotonic_ms()));
         }
-        self.sent.set(self.sent.get() + bytes as u64);
         self.share
             .counter(WorkerCounter::BytesSent)
             .add(bytes as u64);
     }
 
     /// Sends FIN, unless an answer of the host's own is still to be written.
-    pub(crate) fn engine_shutdown(&self) {
-        if self.refusal.get().is_none() {
-            self.shutdown();
+    pub(crate) fn poll_engine_shutdown(&self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.refusal.get().is_some() {
+            return Poll::Ready(());
         }
+        self.poll_shutdown(cx)
     }
 
     /// Sends FIN once.

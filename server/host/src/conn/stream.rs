@@ -4,6 +4,7 @@
 //! Refuses to know frames. Invariant: `Ready` comes after `Armed`, and only once every byte of the head
 //! is with the socket.
 
+use std::io;
 use std::task::{Context, Poll, ready};
 
 use m0_framelog::Replay;
@@ -64,9 +65,17 @@ impl Conn {
 
     /// Reads and drops what the peer sends; ready when it has closed, failed, or sent `most` bytes.
     pub(crate) fn poll_discard(&self, cx: &mut Context<'_>, most: usize) -> Poll<()> {
+        self.discard(most, |into| self.poll_recv(cx, into))
+    }
+
+    pub(super) fn discard(
+        &self,
+        most: usize,
+        mut poll_recv: impl FnMut(&mut [u8]) -> Poll<io::Result<usize>>,
+    ) -> Poll<()> {
         SCRATCH.with_borrow_mut(|scratch| {
             loop {
-                match ready!(self.poll_recv(cx, &mut scratch[..])) {
+                match ready!(poll_recv(&mut scratch[..])) {
                     Ok(0) | Err(_) => return Poll::Ready(()),
                     Ok(n) => {
                         self.discarded.set(self.discarded.get() + n);

@@ -44,7 +44,9 @@ impl Conn {
 
     /// Bytes that the peer's side has acknowledged; 0 where that cannot be told.
     pub(crate) fn taken_bytes(&self) -> u64 {
-        self.sent_bytes().saturating_sub(self.queue_bytes() as u64)
+        self.sent_bytes()
+            .saturating_sub(self.queue_bytes() as u64)
+            .saturating_sub(self.unsent_bytes())
     }
 
     /// Remembers the times of the peer for the sweep.

@@ -12,7 +12,7 @@ use std::time::Duration;
 use m0_wire::Phase;
 use tokio::time::{Instant, sleep_until};
 
-use super::{LINGER_BYTES, linger, tell_cut};
+use super::{LINGER_BYTES, close, linger, tell_cut};
 use crate::conn::{Conn, Http2, Interruption};
 use crate::engine::{Handle, Http2Engine};
 use crate::settings::Level;
@@ -43,7 +43,7 @@ pub(super) async fn drive<S: Handle>(conn: &Rc<Conn>, handler: S, worker: &Rc<Wo
     // The engine is gone once this has returned, and with it what its exchanges wait for.
     match engine_part(conn, handler, worker).await {
         Ended::Clean => {
-            conn.shutdown();
+            close(conn, worker).await;
             if conn.owes_input() {
                 linger(conn, worker, LINGER_BYTES).await;
             }
@@ -57,7 +57,7 @@ pub(super) async fn drive<S: Handle>(conn: &Rc<Conn>, handler: S, worker: &Rc<Wo
             tell_cut(conn, level, why);
             conn.reset_on_close();
         }
-        Ended::Silent => conn.shutdown(),
+        Ended::Silent => close(conn, worker).await,
     }
 }
 
@@ -79,8 +79,11 @@ async fn engine_part<S: Handle>(conn: &Rc<Conn>, handler: S, worker: &Rc<Worker>
             Some(Interruption::Cut) => {
                 return Poll::Ready(Ended::Cut("the drain's bound passed", Level::Warn));
             }
-            // Said of a head or a body of HTTP/1.1, before the preface: there was none.
-            Some(Interruption::Refused(_) | Interruption::Header(_)) | None => {}
+            // Said of what came before the preface, or in its place: there was none.
+            Some(
+                Interruption::Refused(_) | Interruption::Header(_) | Interruption::Disagreed(_),
+            )
+            | None => {}
         }
         let mut polled = engine.poll(cx);
         let limit = worker.limits().max_requests;
@@ -104,7 +107,8 @@ async fn engine_part<S: Handle>(conn: &Rc<Conn>, handler: S, worker: &Rc<Worker>
             let why = "requests go on behind the last one";
             return Poll::Ready(Ended::Cut(why, Level::Info));
         }
-        let quiet = conn.http2().is_some_and(Http2::is_quiet);
+        // What is sealed and not with the socket is in flight as well.
+        let quiet = conn.http2().is_some_and(Http2::is_quiet) && conn.poll_flush(cx).is_ready();
         if !told || !quiet {
             return Poll::Pending;
         }

@@ -81,6 +81,9 @@ pub(crate) fn announce(listeners: &Listeners, settings: &Settings) {
     if let Some(names) = listeners.names() {
         fields["names"] = names.into();
     }
+    if settings.tls_cert.is_some() {
+        fields["tls"] = true.into();
+    }
     log::event(Level::Info, "listening", fields);
 }
 

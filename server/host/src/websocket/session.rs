@@ -255,7 +255,7 @@ impl Session<'_> {
         let mut wrote = false;
         let written = loop {
             let Some(front) = outbox.front() else {
-                break Poll::Ready(Ok(()));
+                break self.conn.poll_flush(cx).map_err(drop);
             };
             match self.conn.poll_send(cx, front) {
                 Poll::Ready(Ok(sent)) => {
