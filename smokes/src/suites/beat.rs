@@ -37,7 +37,7 @@ pub const PHASES: &[Phase] = &[
 
 /// Long against a beat of 50 ms on a loaded machine.
 pub(super) const BEAT_BOUND: Duration = Duration::from_secs(8);
-/// A period that never comes in a phase: nothing flows that the phase did not publish.
+/// A period that never comes in a phase: after the first beat nothing flows that the phase did not publish.
 pub(super) const NEVER_MS: u64 = 3_600_000;
 
 fn at_one_worker(run: &Run) -> Result<Witness> {
@@ -141,6 +141,15 @@ fn publish_reaches_every_worker(run: &Run) -> Result<Witness> {
         server.stop()?;
     }
     Ok(Witness::of("notes", notes))
+}
+
+/// Awaits the beat that each server begins with, so that it comes on no stream opened from now on.
+pub(super) fn await_first_step(server: &Server<'_>) -> Result<()> {
+    until("the first step", PATIENCE, || {
+        let stats = server.stats().map_err(|error| format!("{error:#}"))?;
+        let steps = stats["producer"]["steps"].as_u64().unwrap_or_default();
+        holds(steps >= 1, || format!("{steps} steps"))
+    })
 }
 
 /// Ids and texts of the notes on a tape.

@@ -9,6 +9,7 @@ use anyhow::{Context, Result, ensure};
 use m0_spec::{E23, E34, E35, E36, E38};
 use nix::sys::signal::Signal;
 
+use super::beat::await_first_step;
 use crate::audience::{Audience, visit};
 use crate::ends::Ending;
 use crate::peer::{PATIENCE, Peer};
@@ -94,11 +95,7 @@ fn long_period(run: &Run) -> Result<Witness> {
             .workers(workers)
             .env("M0_HOSTCHECK_PERIOD_MS", 60_000)
             .start()?;
-        until("the first step", PATIENCE, || {
-            let stats = server.stats().map_err(|error| format!("{error:#}"))?;
-            let steps = stats["producer"]["steps"].as_u64().unwrap_or_default();
-            holds(steps >= 1, || format!("{steps} steps"))
-        })?;
+        await_first_step(&server)?;
         let log = server.log().clone();
         let ended = server.stop()?;
         run.within(
